@@ -1,0 +1,17 @@
+// A subcommand of `trireme`: one file each, one line in the list in main.cpp.
+#pragma once
+#include <CLI/CLI.hpp>
+
+namespace trireme::cli {
+
+// Adds the subcommand's options to `app`; the callback runs when it was chosen. Errors are thrown, never printed.
+using Command = void (*)(CLI::App& app);
+
+void add_run(CLI::App& app);      // run.cpp
+void add_check(CLI::App& app);    // check.cpp
+void add_cost(CLI::App& app);     // cost.cpp
+void add_explain(CLI::App& app);  // explain.cpp
+void add_tune(CLI::App& app);     // tune.cpp
+void add_bench(CLI::App& app);    // bench.cpp
+
+}  // namespace trireme::cli
