@@ -13,9 +13,9 @@
 //   reduce_scatter   P·c              c
 //   all_to_all       P·c              P·c
 //   barrier          –                –
-// `input` is never written. Input and output may be the same memory (where they are the same size), or input may be
-// its own block of the output (all_gather, gather's root) or output its own block of the input (reduce_scatter,
-// scatter's root): a schedule starts by copying its own part from input to output, a copy that costs nothing when
+// `input` is never written. Input and output may be the same memory (broadcast's and reduce's root, all_reduce), or
+// input may be its own block of the output (all_gather, gather's root) or output its own block of the input
+// (reduce_scatter, scatter's root); all_to_all is never in place. A schedule starts by copying its own part from input to output, a copy that costs nothing when
 // both are one place, and never reads input once peers may have written there.
 #pragma once
 #include <array>
@@ -64,7 +64,7 @@ struct Slice {
   std::size_t count = 0;
 };
 
-// What a round is made of. In a round, copy, reduce and combine run first, in the order listed; then all sends and
+// What a round is made of. In a round, copy, reduce and combine are listed first and run in that order; then all sends and
 // receives (or, in a shared schedule, all reads and reduce_froms) run at once, in any order. Hence within one round
 // no receive may touch what a send reads or another receive writes.
 enum class StepKind : std::uint8_t {

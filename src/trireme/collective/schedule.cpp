@@ -1,0 +1,97 @@
+#include "trireme/collective/schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "trireme/base/error.h"
+#include "trireme/collective/steps.h"
+
+namespace trireme {
+
+namespace {
+
+constexpr std::array<std::string_view, kCollectives.size()> kNames{
+    "broadcast", "scatter", "gather", "reduce", "all-gather", "reduce-scatter", "all-reduce", "all-to-all", "barrier"};
+
+std::string without_dashes(std::string_view text) {
+  std::string out;
+  for (char c : text)
+    if (c != '-' && c != '_') out += c;
+  return out;
+}
+
+bool is_local(const Step& step) { return step.kind <= StepKind::combine; }
+
+}  // namespace
+
+std::string_view name(Collective what) { return kNames[static_cast<std::size_t>(what)]; }
+
+Collective parse_collective(std::string_view text) {
+  for (Collective what : kCollectives)
+    if (without_dashes(text) == without_dashes(name(what))) return what;
+  throw ConfigError(fmt::format("unknown collective '{}'; there are: {}", text, fmt::join(kNames, ", ")));
+}
+
+bool has_root(Collective what) { return what <= Collective::reduce; }
+
+bool reduces(Collective what) {
+  return what == Collective::reduce || what == Collective::reduce_scatter || what == Collective::all_reduce;
+}
+
+bool has_blocks(Collective what) {
+  return what == Collective::scatter || what == Collective::gather || what == Collective::all_gather ||
+         what == Collective::reduce_scatter || what == Collective::all_to_all;
+}
+
+Schedule then(Schedule first, Schedule second) {
+  Schedule both;
+  both.rounds = first.rounds + second.rounds;
+  both.scratch = std::max(first.scratch, second.scratch);
+  both.stage = std::max(first.stage, second.stage);
+  both.fill = [turn = first.rounds, a = std::move(first.fill), b = std::move(second.fill)](int k, Round& out) {
+    if (k < turn)
+      a(k, out);
+    else
+      b(k - turn, out);
+  };
+  return both;
+}
+
+namespace schedules {
+
+Schedule before(LocalSteps local, Schedule rest) {
+  const int rounds = rest.rounds;
+  rest.rounds = std::max(rounds, 1);
+  rest.fill = [rounds, local = std::move(local), fill = std::move(rest.fill)](int k, Round& out) {
+    if (k == 0) local(out);
+    if (k < rounds) fill(k, out);
+  };
+  return rest;
+}
+
+Schedule after(Schedule first, LocalSteps local) {
+  Schedule last;
+  last.rounds = 1;
+  last.fill = [local = std::move(local)](int, Round& out) { local(out); };
+  return then(std::move(first), std::move(last));
+}
+
+Schedule together(Schedule one, Schedule other) {
+  Schedule both;
+  both.rounds = std::max(one.rounds, other.rounds);
+  both.scratch = std::max(one.scratch, other.scratch);
+  both.stage = std::max(one.stage, other.stage);
+  both.fill = [one = std::move(one), other = std::move(other)](int k, Round& out) {
+    const auto start = static_cast<std::ptrdiff_t>(out.size());
+    if (k < one.rounds) one.fill(k, out);
+    if (k < other.rounds) other.fill(k, out);
+    std::stable_partition(out.begin() + start, out.end(), is_local);
+  };
+  return both;
+}
+
+}  // namespace schedules
+}  // namespace trireme
