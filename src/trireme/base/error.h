@@ -74,7 +74,7 @@ class DataError : public Error {
 
 }  // namespace trireme
 
-#define TRIREME_CHECK(condition)                                            \
-  do {                                                                      \
+#define TRIREME_CHECK(condition)                                               \
+  do {                                                                         \
     if (!(condition)) ::trireme::check_failed(#condition, __FILE__, __LINE__); \
   } while (false)

@@ -51,8 +51,8 @@ struct Ticket {
 class Heap {
  public:
   virtual ~Heap() = default;
-  // 64-byte aligned and readable by every peer the transport can share memory with; zero when fresh. Throws Error
-  // when the host has no more. Safe from any thread.
+  // 64-byte aligned and readable by every peer the transport can share memory with; contents undefined. Throws
+  // Error when there is no more. Safe from any thread.
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory) noexcept = 0;
   virtual bool contains(const void* memory, std::size_t bytes) const noexcept = 0;
@@ -98,8 +98,8 @@ class Channel {
 // What another rank is up to, as far as it can be told.
 struct PeerState {
   enum class Life { answers, silent, dead } life = Life::answers;
-  CallId call;            // the last one it began
-  bool in_call = false;   // whether it is still in it
+  CallId call;           // the last one it began
+  bool in_call = false;  // whether it is still in it
 };
 
 class Transport {
@@ -118,6 +118,12 @@ class Transport {
   virtual void abort(std::string_view why) noexcept = 0;
   // Throws PeerLost or Aborted if the world is broken. A load and a branch when it is not.
   virtual void check() = 0;
+  // As check(), looking harder, and throws PeerLost if world rank `awaited` has left, even cleanly. For waits that
+  // last: some microseconds.
+  virtual void check_peer(int awaited) {
+    (void)awaited;
+    check();
+  }
 
   // Publishes what this rank is doing, for the others' survey. Cheap.
   virtual void enter(const CallId& call) noexcept = 0;

@@ -1,0 +1,110 @@
+// Where the ranks of a channel meet in memory they all can read: each posts what it calls, with a small payload or
+// with the addresses of its buffers, and they wait for each other.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "trireme/net/signal.h"
+#include "trireme/net/transport.h"
+
+namespace trireme::net {
+
+// Turns a pointer into an address that means the same in every process, and back.
+class AddressSpace {
+ public:
+  // Ranks are threads: an address is a pointer, and all memory is shared.
+  AddressSpace() = default;
+  // `bases[r]` is where rank r's heap of `reserve` bytes is mapped in this process.
+  AddressSpace(int self, std::vector<std::byte*> bases, std::size_t reserve)
+      : self_(self), reserve_(reserve), bases_(std::move(bases)) {}
+
+  // 0 if peers cannot reach it.
+  std::uint64_t address_of(const void* memory, std::size_t bytes) const {
+    auto at = reinterpret_cast<std::uintptr_t>(memory);
+    if (bases_.empty()) return at;
+    auto base = reinterpret_cast<std::uintptr_t>(bases_[self_]);
+    if (at < base || at - base > reserve_ || bytes > reserve_ - (at - base)) return 0;
+    return (static_cast<std::uint64_t>(self_) + 1) << kOffsetBits | (at - base);
+  }
+  std::byte* at(std::uint64_t address) const {
+    if (bases_.empty()) return reinterpret_cast<std::byte*>(address);
+    return bases_[(address >> kOffsetBits) - 1] + (address & ((std::uint64_t{1} << kOffsetBits) - 1));
+  }
+
+ private:
+  static constexpr int kOffsetBits = 44;
+  int self_ = 0;
+  std::size_t reserve_ = 0;
+  std::vector<std::byte*> bases_;
+};
+
+// One rank's announcement of one call, written by that rank alone. The counter is the call's sequence number and is
+// stored last. The first bytes of a payload share its cache line: a small call moves one line per rank.
+struct alignas(64) Post {
+  static constexpr std::size_t kPayload = 8192;
+  Counter sequence;
+  std::uint64_t count;
+  std::int32_t root;
+  std::uint8_t what, dtype, op, algorithm;
+  std::uint64_t input;   // address, 0 if private
+  std::uint64_t output;  // address, 0 if private
+  std::byte payload[kPayload];
+
+  void announce(const CallId& call) {
+    count = call.count;
+    root = call.root;
+    what = call.what;
+    dtype = call.dtype;
+    op = call.op;
+    algorithm = call.algorithm;
+  }
+  CallId call() const {
+    return {sequence.value.load(std::memory_order_relaxed), count, root, what, dtype, op, algorithm};
+  }
+};
+
+// Two posts per rank, used in turn. A rank writes post s only after everyone posted s − 1, and everyone did so after
+// they had finished reading s − 2: so no post is overwritten while it is read, with one wait per call.
+class Board {
+ public:
+  Board(int rank, int size, const AddressSpace& space, Post* posts, Signal* marks)
+      : rank_(rank), size_(size), space_(space), posts_(posts), marks_(marks) {}
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  const AddressSpace& space() const { return space_; }
+
+  Post& post(int rank, std::uint64_t sequence) { return posts_[2 * rank + (sequence & 1)]; }
+  // Makes my post of this call visible. What it holds, and all I wrote before, is then read by the others.
+  void publish(std::uint64_t sequence) { raise(post(rank_, sequence).sequence, sequence); }
+  // Waits until every rank has posted call `sequence`. `check(rank)` runs now and then.
+  template <typename Check>
+  void await_posts(std::uint64_t sequence, const Patience& patience, Check&& check) {
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer != rank_) await(post(peer, sequence).sequence, sequence, patience, [&] { check(peer); });
+    }
+  }
+
+  // Waits until every rank has come here as often as this one: what each wrote before, all may read after.
+  template <typename Check>
+  void sync(const Patience& patience, Check&& check) {
+    ++syncs_;
+    raise(marks_[rank_], syncs_);
+    for (int peer = 0; peer < size_; ++peer) {
+      if (peer != rank_) await(marks_[peer], syncs_, patience, [&] { check(peer); });
+    }
+  }
+
+ private:
+  // Constant after construction.
+  int rank_;
+  int size_;
+  const AddressSpace& space_;
+  Post* posts_;
+  Signal* marks_;
+  // Used by the channel's one thread.
+  std::uint64_t syncs_ = 0;
+};
+
+}  // namespace trireme::net
