@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 #include <cmath>
 
@@ -9,6 +10,9 @@
 
 namespace trireme {
 namespace {
+
+constexpr std::string_view kUnits = "KMGT";
+constexpr double kMostBytes = 0x1p52;  // every whole number up to here is a double
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -41,18 +45,14 @@ std::int64_t parse_integer(std::string_view text, std::string_view what, std::in
 }
 
 std::uint64_t parse_size(std::string_view text, std::string_view what) {
-  auto fail = [&]() -> std::uint64_t {
-    throw ConfigError(fmt::format("{}: '{}' is not a size; write 4, 64K, 1M or 2G (powers of 1,024)", what, text));
-  };
   std::string_view digits = text;
-  double unit = 1;
-  for (std::string_view suffix : {"iB", "B"}) {
-    if (digits.ends_with(suffix)) {
-      digits.remove_suffix(suffix.size());
-      break;
-    }
+  bool binary = digits.ends_with("iB");  // 64KiB, never 64iB
+  if (binary) {
+    digits.remove_suffix(2);
+  } else if (digits.ends_with('B')) {
+    digits.remove_suffix(1);
   }
-  constexpr std::string_view kUnits = "KMGT";
+  double unit = 1;
   if (!digits.empty()) {
     auto at = kUnits.find(static_cast<char>(std::toupper(static_cast<unsigned char>(digits.back()))));
     if (at != std::string_view::npos) {
@@ -60,12 +60,13 @@ std::uint64_t parse_size(std::string_view text, std::string_view what) {
       digits.remove_suffix(1);
     }
   }
-  if (digits.empty()) fail();
-  double value = 0;
+  double value = -1;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed);
+  bool read = error == std::errc() && end == digits.data() + digits.size() && !digits.starts_with('-');
   double bytes = value * unit;
-  bool whole = bytes == std::floor(bytes);
-  if (error != std::errc() || end != digits.data() + digits.size() || !(bytes >= 0) || bytes > 0x1p52 || !whole) fail();
+  if (!read || (binary && unit == 1) || !(bytes >= 0 && bytes <= kMostBytes) || bytes != std::floor(bytes)) {
+    throw ConfigError(fmt::format("{}: '{}' is not a size; write 4, 64K, 1M or 2G (powers of 1,024)", what, text));
+  }
   return static_cast<std::uint64_t>(bytes);
 }
 
@@ -83,27 +84,29 @@ std::vector<int> parse_ranks(std::string_view text, std::string_view what, int l
     auto first = parse_integer(part.substr(0, dots), what, lowest, kMost);
     auto last = dots == std::string_view::npos ? first : parse_integer(part.substr(dots + 2), what, lowest, kMost);
     if (last < first) throw ConfigError(fmt::format("{}: '{}' runs backwards; write {}..{}", what, part, last, first));
+    if (static_cast<std::int64_t>(ranks.size()) + last - first >= kMost) {
+      throw ConfigError(fmt::format("{}: '{}' names more than {} rank counts", what, text.substr(0, 40), kMost));
+    }
     for (auto rank = first; rank <= last; ++rank) ranks.push_back(static_cast<int>(rank));
   }
   return ranks;
 }
 
 std::string format_size(std::uint64_t bytes) {
-  constexpr std::string_view kUnits = "KMGT";
-  int unit = -1;
-  auto value = static_cast<double>(bytes);
-  while (unit < 3 && value >= 1024 && std::fmod(value * 64, 1024) == 0) {
-    value /= 1024;
-    ++unit;
+  for (int power = 4; power > 0; --power) {
+    auto unit = std::uint64_t{1} << (10 * power);
+    if (bytes < unit || bytes % (unit / 4) != 0) continue;
+    constexpr std::string_view kQuarters[] = {"", ".25", ".5", ".75"};
+    return fmt::format("{}{}{}", bytes / unit, kQuarters[bytes % unit / (unit / 4)], kUnits[power - 1]);
   }
-  if (unit < 0) return fmt::format("{}", bytes);
-  return fmt::format("{:g}{}", value, kUnits[unit]);
+  return fmt::format("{}", bytes);
 }
 
 std::string format_seconds(double seconds) {
-  if (seconds < 1e-6) return fmt::format("{:.0f} ns", seconds * 1e9);
-  if (seconds < 1e-3) return fmt::format("{:.2f} µs", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  // A little below the power of ten, where rounding would reach it.
+  if (seconds < 999.5e-9) return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 999.995e-6) return fmt::format("{:.2f} µs", seconds * 1e6);
+  if (seconds < 999.995e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
   return fmt::format("{:.2f} s", seconds);
 }
 
