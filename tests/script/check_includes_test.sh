@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# tools/check_includes on small trees, good and broken. usage: check_includes_test.sh REPOSITORY
+# shellcheck source=tests/script/check.sh
+source "$(dirname -- "$0")/check.sh"
+repository=$1
+
+before() {
+  tree="$work/a tree"
+  rm -rf "$tree"
+  file base/error.h '<string>'
+  file net/channel.h '"trireme/base/error.h"'
+}
+
+# Writes a source of the tree that includes what is given.
+file() {
+  local path="$tree/src/trireme/$1" what
+  mkdir -p "$(dirname "$path")"
+  echo '#pragma once' >"$path"
+  for what in "${@:2}"; do echo "#include $what" >>"$path"; done
+}
+check() { run "$repository/tools/check_includes" "$tree"; }
+
+test_follows_the_arrows() {
+  file collective/ring.cpp '"trireme/net/channel.h"' '"trireme/base/error.h"' '<vector>'
+  file trireme.h '"trireme/collective/ring.h"'
+  file cli/main.cpp '"trireme/trireme.h"' '"trireme/net/channel.h"' '<torch/torch.h>'
+  file train/step.cpp '"trireme/grad/hook.h"' '<torch/torch.h>'
+  check
+  expect_status 0
+  expect_equal "$out$err" ''
+}
+
+test_names_the_line_that_goes_against_an_arrow() {
+  file base/log.cpp '<string>' '"trireme/net/channel.h"'
+  check
+  expect_status 1
+  expect_equal "$out" 'src/trireme/base/log.cpp:3: base may not include net (trireme/net/channel.h)'
+}
+
+test_sees_odd_spelling() {
+  printf '  #  include"trireme/cli/command.h" // "why"\n' >"$tree/src/trireme/base/log.cpp"
+  check
+  expect_status 1
+  expect_in "$out" 'log.cpp:1: base may not include cli'
+}
+
+test_keeps_torch_below_the_line() {
+  local what
+  for what in torch/torch.h ATen/ATen.h c10/core/Device.h; do
+    file collective/ring.cpp "<$what>"
+    check
+    expect_status 1
+    expect_in "$out" "collective may not include torch ($what)"
+  done
+}
+
+test_knows_every_folder() {
+  file misc/stuff.h '"trireme/base/error.h"'
+  check
+  expect_status 1
+  expect_in "$out" 'folder misc is not in the table'
+}
+
+test_finds_a_loop_within_a_folder() {
+  file net/a.h '"trireme/net/b.h"'
+  file net/b.h '"trireme/net/c.h"'
+  file net/c.h '"trireme/net/a.h"'
+  check
+  expect_status 1
+  expect_in "$err" 'include each other in a loop'
+  expect_in "$err" 'src/trireme/net/b.h'
+}
+
+run_all
