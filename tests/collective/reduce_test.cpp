@@ -1,0 +1,432 @@
+#include "trireme/collective/reduce.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <hwy/targets.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "trireme/base/error.h"
+#include "trireme/collective/schedule.h"
+
+namespace trireme {
+namespace {
+
+// The oracle. It converts 16-bit floats by arithmetic on doubles, a way the kernels do not use.
+
+struct SmallFloat {
+  int mantissa_bits, min_exponent, bias;
+};
+constexpr SmallFloat kF16{10, -14, 15}, kBF16{7, -126, 127};
+
+float widen(const SmallFloat& format, std::uint16_t bits) {
+  const int mantissa = bits & ((1 << format.mantissa_bits) - 1);
+  const int exponent = (bits & 0x7fff) >> format.mantissa_bits;
+  const int special = 0x7fff >> format.mantissa_bits;
+  double size = std::ldexp(mantissa, format.min_exponent - format.mantissa_bits);
+  if (exponent == special) {
+    size = mantissa ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  } else if (exponent > 0) {
+    size = std::ldexp(mantissa + (1 << format.mantissa_bits), exponent - format.bias - format.mantissa_bits);
+  }
+  return static_cast<float>(bits & 0x8000 ? -size : size);
+}
+
+std::uint16_t narrow(const SmallFloat& format, float value) {
+  const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const int infinity = (0x7fff >> format.mantissa_bits) << format.mantissa_bits;
+  if (std::isnan(value)) return static_cast<std::uint16_t>(infinity | 1);
+  if (std::isinf(value)) return static_cast<std::uint16_t>(sign | infinity);
+  if (value == 0) return sign;
+  const double size = std::fabs(static_cast<double>(value));
+  const int exponent = std::max(std::ilogb(size), format.min_exponent);
+  // In units of the last place of this binade; 2·2^mantissa_bits units carry into the next exponent by themselves.
+  const int units = static_cast<int>(std::nearbyint(std::ldexp(size, format.mantissa_bits - exponent)));
+  const int bits = units + ((exponent - format.min_exponent) << format.mantissa_bits);
+  return static_cast<std::uint16_t>(sign | std::min(bits, infinity));
+}
+
+template <class T>
+T combine(Op op, T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (op == Op::prod) return a * b;
+    if (op == Op::sum || op == Op::avg) return a + b;
+    if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<T>::quiet_NaN();
+    const bool less = a < b || (a == b && std::signbit(a));
+    return less == (op == Op::min) ? a : b;
+  } else {
+    using U = std::uint64_t;  // wraps without undefined behaviour
+    switch (op) {
+      case Op::min:
+        return std::min(a, b);
+      case Op::max:
+        return std::max(a, b);
+      case Op::prod:
+        return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
+      case Op::band:
+        return static_cast<T>(a & b);
+      case Op::bor:
+        return static_cast<T>(a | b);
+      case Op::bxor:
+        return static_cast<T>(a ^ b);
+      default:
+        return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+    }
+  }
+}
+
+template <class T>
+T tree(Op op, const T* values, int n) {
+  if (n == 1) return values[0];
+  const int left = canonical_split(n);
+  return combine(op, tree(op, values, left), tree(op, values + left, n - left));
+}
+
+template <class T>
+T quotient(T sum, int by) {
+  if constexpr (std::is_floating_point_v<T>) return sum / static_cast<T>(by);
+  return static_cast<T>(sum / by);
+}
+
+using Bytes = std::vector<std::byte>;
+
+// Calls visit(get, put, T{}) where get(bytes, i) is element i as the type it is computed in.
+template <class Visit>
+void with_type(DType type, Visit visit) {
+  const auto plain = [&]<class T>(T) {
+    visit(
+        [](const std::byte* at, std::size_t i) {
+          T x;
+          std::memcpy(&x, at + i * sizeof(T), sizeof(T));
+          return x;
+        },
+        [](std::byte* at, std::size_t i, T x) { std::memcpy(at + i * sizeof(T), &x, sizeof(T)); }, T{});
+  };
+  const auto small = [&](SmallFloat format) {
+    visit(
+        [format](const std::byte* at, std::size_t i) {
+          std::uint16_t x;
+          std::memcpy(&x, at + 2 * i, 2);
+          return widen(format, x);
+        },
+        [format](std::byte* at, std::size_t i, float x) {
+          const std::uint16_t bits = narrow(format, x);
+          std::memcpy(at + 2 * i, &bits, 2);
+        },
+        float{});
+  };
+  switch (type) {
+    case DType::f32:
+      return plain(float{});
+    case DType::f64:
+      return plain(double{});
+    case DType::f16:
+      return small(kF16);
+    case DType::bf16:
+      return small(kBF16);
+    case DType::i8:
+      return plain(std::int8_t{});
+    case DType::u8:
+      return plain(std::uint8_t{});
+    case DType::i32:
+      return plain(std::int32_t{});
+    case DType::i64:
+      return plain(std::int64_t{});
+  }
+}
+
+Bytes expected_fold(DType type, Op op, const std::vector<Bytes>& ins, std::size_t elements) {
+  Bytes out(elements * size_of(type));
+  if (ins.size() == 1) return ins[0];
+  with_type(type, [&]<class T>(auto get, auto put, T) {
+    std::vector<T> values(ins.size());
+    for (std::size_t i = 0; i < elements; ++i) {
+      for (std::size_t r = 0; r < ins.size(); ++r) values[r] = get(ins[r].data(), i);
+      T result = tree(op, values.data(), static_cast<int>(values.size()));
+      if (op == Op::avg) result = quotient(result, static_cast<int>(ins.size()));
+      put(out.data(), i, result);
+    }
+  });
+  return out;
+}
+
+// The first element that differs, -1 if none. Any NaN equals any other.
+std::ptrdiff_t first_difference(DType type, const std::byte* got, const std::byte* want, std::size_t elements) {
+  const std::size_t size = size_of(type);
+  if (elements == 0 || std::memcmp(got, want, elements * size) == 0) return -1;
+  std::ptrdiff_t found = -1;
+  with_type(type, [&](auto get, auto, auto) {
+    for (std::size_t i = 0; i < elements && found < 0; ++i) {
+      const auto a = get(got, i), b = get(want, i);
+      const bool both_nan = a != a && b != b;
+      if (std::memcmp(got + i * size, want + i * size, size) != 0 && !both_nan) found = static_cast<std::ptrdiff_t>(i);
+    }
+  });
+  return found;
+}
+
+// Random bits for integers; for floats mostly numbers of like size, whose sums and products round, among zeros,
+// infinities, subnormals and random bits.
+Bytes random_elements(DType type, std::size_t elements, std::mt19937_64& random) {
+  Bytes out(elements * size_of(type));
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<std::byte>(random());
+  if (!is_float(type)) return out;
+  with_type(type, [&]<class T>(auto, auto put, T) {
+    const T specials[] = {T(0),
+                          -T(0),
+                          std::numeric_limits<T>::infinity(),
+                          std::numeric_limits<T>::denorm_min(),
+                          std::numeric_limits<T>::min() / 2,
+                          std::numeric_limits<T>::quiet_NaN()};
+    for (std::size_t i = 0; i < elements; ++i) {
+      const auto dice = random() % 64;
+      if (dice < 6) put(out.data(), i, specials[dice] * (random() % 2 ? T(1) : T(-1)));
+      if (dice > 8)
+        put(out.data(), i, std::ldexp(T(random() >> 12), -52 + int(random() % 5)) * (random() % 2 ? 1 : -1));
+    }
+  });
+  return out;
+}
+
+// The machine's SIMD targets, each of which the tests force in turn.
+std::vector<std::int64_t> targets() {
+  std::vector<std::int64_t> out;
+  for (auto rest = static_cast<std::uint64_t>(hwy::SupportedTargets()); rest; rest &= rest - 1) {
+    out.push_back(std::int64_t{1} << std::countr_zero(rest));
+  }
+  return out;
+}
+
+class Forced {
+ public:
+  explicit Forced(std::int64_t target) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+  ~Forced() {
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+};
+
+// A buffer at a chosen distance from a 64-byte boundary, with guards on both sides.
+class Placed {
+ public:
+  Placed(std::size_t bytes, std::size_t shift) : memory_(bytes + 256, std::byte{0xcd}), bytes_(bytes) {
+    const auto at = reinterpret_cast<std::uintptr_t>(memory_.data());
+    start_ = 64 + (64 - at % 64) % 64 + shift;
+  }
+  std::byte* data() { return memory_.data() + start_; }
+  void fill(const Bytes& from) { std::copy_n(from.begin(), bytes_, data()); }
+  bool guarded() const {
+    const auto clean = [](std::byte b) { return b == std::byte{0xcd}; };
+    return std::all_of(memory_.begin(), memory_.begin() + start_, clean) &&
+           std::all_of(memory_.begin() + start_ + bytes_, memory_.end(), clean);
+  }
+
+ private:
+  Bytes memory_;
+  std::size_t bytes_, start_;
+};
+
+constexpr std::size_t kLengths[] = {0, 1, 7, 63, 64, 65, 1000};
+constexpr std::size_t kMost = 1000;
+
+// How buffer b of a call is placed: all aligned, all shifted alike by elements, each differently, by odd bytes.
+std::size_t shift_of(int placement, std::size_t b, std::size_t element) {
+  constexpr int kPlacements[][2] = {{0, 0}, {3, 0}, {1, 1}, {0, 1}};
+  if (placement == 3) return (b * 7 + 1) % 64;
+  return (kPlacements[placement][0] + kPlacements[placement][1] * b) * element % 64;
+}
+
+struct Case {
+  std::size_t elements;
+  int placement;
+  std::size_t outs;
+  Store store;
+  bool in_place;
+};
+
+// A failing case in words, empty if it passes.
+std::string try_fold(DType type, Op op, const std::vector<Bytes>& data, const Bytes& want, const Case& c) {
+  const std::size_t bytes = c.elements * size_of(type);
+  std::vector<Placed> buffers;
+  std::vector<const void*> ins;
+  std::vector<void*> outs;
+  for (std::size_t b = 0; b < data.size() + (c.in_place ? 0 : c.outs); ++b) {
+    buffers.emplace_back(bytes, shift_of(c.placement, b, size_of(type)));
+    if (b < data.size()) {
+      buffers.back().fill(data[b]);
+      ins.push_back(buffers.back().data());
+    }
+  }
+  for (std::size_t j = 0; j < c.outs; ++j) outs.push_back(buffers[buffers.size() - 1 - j].data());
+  fold_function(type, op)(ins, outs, c.elements, c.store);
+
+  for (std::size_t b = 0; b < buffers.size(); ++b) {
+    const bool written = b >= buffers.size() - c.outs;
+    const auto at = first_difference(type, buffers[b].data(), written ? want.data() : data[b].data(), c.elements);
+    if (at >= 0 || !buffers[b].guarded()) {
+      return fmt::format("{} {} k={} n={} placement={} outs={} store={} in_place={}: buffer {} at {}", name(type),
+                         name(op), data.size(), c.elements, c.placement, c.outs, static_cast<int>(c.store), c.in_place,
+                         b, at);
+    }
+  }
+  return {};
+}
+
+class EveryType : public testing::TestWithParam<DType> {};
+
+TEST_P(EveryType, FoldIsTheCanonicalTreeEverywhere) {
+  const DType type = GetParam();
+  std::mt19937_64 random(7);
+  for (const Op op : kOps) {
+    if (!defined(type, op)) continue;
+    for (const int k : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33}) {
+      std::vector<Bytes> data;
+      for (int r = 0; r < k; ++r) data.push_back(random_elements(type, kMost, random));
+      const Bytes want = expected_fold(type, op, data, kMost);
+      for (const auto target : targets()) {
+        const Forced forced(target);
+        for (const std::size_t n : kLengths) {
+          for (int variant = 0; variant < 48; ++variant) {
+            const Case c{n, variant % 4, static_cast<std::size_t>(variant / 4 % 3 + 1),
+                         variant / 12 % 2 ? Store::streaming : Store::plain, variant / 24 == 1};
+            if (c.in_place && c.outs > data.size()) continue;
+            ASSERT_EQ(try_fold(type, op, data, want, c), "") << "target " << target;
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryType, ReduceIsOneStepOfTheTree) {
+  const DType type = GetParam();
+  std::mt19937_64 random(11);
+  for (const Op op : kOps) {
+    if (!defined(type, op)) continue;
+    const std::vector<Bytes> data{random_elements(type, kMost, random), random_elements(type, kMost, random)};
+    const Bytes want = expected_fold(type, op == Op::avg ? Op::sum : op, data, kMost);
+    for (const auto target : targets()) {
+      const Forced forced(target);
+      for (const std::size_t n : kLengths) {
+        for (int placement = 0; placement < 4; ++placement) {
+          Placed into(n * size_of(type), shift_of(placement, 0, size_of(type)));
+          Placed from(n * size_of(type), shift_of(placement, 1, size_of(type)));
+          into.fill(data[0]);
+          from.fill(data[1]);
+          reduce_function(type, op)(into.data(), from.data(), n);
+          ASSERT_EQ(first_difference(type, into.data(), want.data(), n), -1) << name(op) << " n=" << n;
+          ASSERT_TRUE(into.guarded());
+        }
+      }
+    }
+  }
+}
+
+TEST_P(EveryType, DivideRoundsOnceOrTruncates) {
+  const DType type = GetParam();
+  std::mt19937_64 random(13);
+  const Bytes data = random_elements(type, kMost, random);
+  for (const int by : {1, 2, 3, 7, 8, 1000}) {
+    Bytes want = data;
+    with_type(type, [&](auto get, auto put, auto) {
+      for (std::size_t i = 0; i < kMost; ++i) put(want.data(), i, quotient(get(data.data(), i), by));
+    });
+    for (const auto target : targets()) {
+      const Forced forced(target);
+      for (const std::size_t n : kLengths) {
+        Placed at(n * size_of(type), 1);
+        at.fill(data);
+        divide(type, at.data(), n, by);
+        ASSERT_EQ(first_difference(type, at.data(), want.data(), n), -1) << "by " << by << " n=" << n;
+        ASSERT_TRUE(at.guarded());
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Reduce, EveryType, testing::ValuesIn(kDTypes),
+                         [](const auto& type) { return std::string(name(type.param)); });
+
+// Every 16-bit pattern is read right, and written right when doubled and halved in f32 between.
+TEST(SmallFloats, EveryPatternIsReadAndRounded) {
+  for (const DType type : {DType::f16, DType::bf16}) {
+    constexpr std::size_t n = 65536;
+    Bytes data(2 * n), third(2 * n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto bits = static_cast<std::uint16_t>(i);
+      std::memcpy(data.data() + 2 * i, &bits, 2);
+    }
+    with_type(type, [&](auto get, auto put, auto) {
+      for (std::size_t i = 0; i < n; ++i) put(third.data(), i, get(data.data(), i) / 3);
+    });
+    for (const auto target : targets()) {
+      const Forced forced(target);
+      Bytes got = data;
+      divide(type, got.data(), n, 3);
+      EXPECT_EQ(first_difference(type, got.data(), third.data(), n), -1) << name(type) << " target " << target;
+    }
+  }
+}
+
+TEST(Reduce, NanWinsEverywhereInMinAndMax) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const Op op : {Op::min, Op::max}) {
+    float into[] = {nan, 1, nan, -0.0f, 0.0f};
+    const float from[] = {1, nan, nan, 0.0f, -0.0f};
+    reduce_function(DType::f32, op)(into, from, 5);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(into[i])) << i;
+    for (int i = 3; i < 5; ++i) EXPECT_EQ(std::signbit(into[i]), op == Op::min) << i;
+  }
+}
+
+TEST(Reduce, BitwiseOnFloatsIsAnErrorInOneLine) {
+  for (const DType type : kDTypes) {
+    for (const Op op : kOps) {
+      if (defined(type, op)) {
+        EXPECT_NE(reduce_function(type, op), nullptr);
+        continue;
+      }
+      try {
+        fold_function(type, op);
+        FAIL() << "accepted " << name(op) << " on " << name(type);
+      } catch (const ConfigError& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr(std::string(name(op))));
+        EXPECT_THAT(error.what(), testing::HasSubstr(std::string(name(type))));
+        EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("\n")));
+      }
+      EXPECT_THROW(reduce_function(type, op), ConfigError);
+    }
+  }
+}
+
+TEST(CopyBytes, EveryAlignmentAndLength) {
+  std::mt19937_64 random(17);
+  const Bytes data = random_elements(DType::u8, 5000, random);
+  for (const Store store : {Store::plain, Store::streaming}) {
+    for (const auto target : targets()) {
+      const Forced forced(target);
+      for (const std::size_t n : {0, 1, 15, 63, 64, 65, 127, 1000, 5000}) {
+        for (const std::size_t shift : {0, 1, 8, 63}) {
+          Placed from(n, shift), to(n, (shift * 5 + 2) % 64);
+          from.fill(data);
+          copy_bytes(to.data(), from.data(), n, store);
+          ASSERT_TRUE(std::equal(data.begin(), data.begin() + n, to.data())) << n << ' ' << shift;
+          ASSERT_TRUE(to.guarded());
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace trireme
