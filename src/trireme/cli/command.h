@@ -4,6 +4,11 @@
 
 namespace trireme::cli {
 
+// Thrown by a subcommand that has said all there is to say and ends the program with this code.
+struct Exit {
+  int code;
+};
+
 // Adds the subcommand's options to `app`; the callback runs when it was chosen. Errors are thrown, never printed.
 using Command = void (*)(CLI::App& app);
 

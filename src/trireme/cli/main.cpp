@@ -1,8 +1,10 @@
 // The one program. Each subcommand lives in a file of its own; here errors become one line and an exit code.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 
 #include "trireme/base/error.h"
+#include "trireme/cli/arguments.h"
 #include "trireme/cli/command.h"
 
 int main(int argc, char** argv) {
@@ -10,7 +12,11 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "trireme 0.1.0");
   try {
-    app.parse(argc, argv);
+    auto words = trireme::cli::normalize_arguments(argc, argv);
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
+    app.parse(std::move(words));
+  } catch (const trireme::cli::Exit& exit) {
+    return exit.code;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::fprintf(stderr, "trireme: %s\n", error.what());

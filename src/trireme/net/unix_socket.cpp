@@ -53,18 +53,6 @@ bool wait_for(const Fd& socket, short events, Deadline deadline) {
 
 }  // namespace
 
-Fd& Fd::operator=(Fd&& other) noexcept {
-  if (this != &other) {
-    if (fd_ >= 0) close(fd_);
-    fd_ = other.release();
-  }
-  return *this;
-}
-
-Fd::~Fd() {
-  if (fd_ >= 0) close(fd_);
-}
-
 Fd listen_unix(const std::string& name, int backlog) {
   Fd fd = make_socket();
   Address address(name);

@@ -6,27 +6,9 @@
 #include <string>
 
 #include "trireme/base/clock.h"
+#include "trireme/net/fd.h"
 
 namespace trireme::net {
-
-// An owned file descriptor.
-class Fd {
- public:
-  explicit Fd(int fd = -1) : fd_(fd) {}
-  Fd(Fd&& other) noexcept : fd_(other.release()) {}
-  Fd& operator=(Fd&& other) noexcept;
-  ~Fd();
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  int release() {
-    int fd = fd_;
-    fd_ = -1;
-    return fd;
-  }
-
- private:
-  int fd_;
-};
 
 // Throws ConfigError when the name is taken.
 Fd listen_unix(const std::string& name, int backlog);
