@@ -13,7 +13,7 @@ namespace trireme::schedules {
 
 Schedule ring_reduce_scatter_phase(int i, Partition block) {
   Schedule ring;
-  const int P = block.parts.parts;
+  const int P = block.size();
   ring.rounds = P - 1;
   ring.fill = [=](int k, Round& out) {
     send(out, wrap(i + 1, P), block[wrap(i - k - 1, P)]);
@@ -24,7 +24,7 @@ Schedule ring_reduce_scatter_phase(int i, Partition block) {
 
 Schedule ring_all_gather_phase(int i, Partition block) {
   Schedule ring;
-  const int P = block.parts.parts;
+  const int P = block.size();
   ring.rounds = P - 1;
   ring.fill = [=](int k, Round& out) {
     send(out, wrap(i + 1, P), block[wrap(i - k, P)]);

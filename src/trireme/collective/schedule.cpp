@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "trireme/base/error.h"
-#include "trireme/collective/steps.h"
+#include "trireme/collective/phases.h"
 
 namespace trireme {
 
@@ -91,6 +91,13 @@ Schedule together(Schedule one, Schedule other) {
     std::stable_partition(out.begin() + start, out.end(), is_local);
   };
   return both;
+}
+
+Schedule from_gather_space(const Call& call, Schedule schedule) {
+  if (is_packed(call)) return schedule;
+  schedule.scratch = std::max(schedule.scratch, call.count * call.ranks);
+  return after(std::move(schedule),
+               [=](Round& out) { copy_blocks(out, gather_space(call), blocks_of(Buffer::output, call)); });
 }
 
 }  // namespace schedules

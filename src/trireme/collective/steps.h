@@ -16,7 +16,10 @@ inline Slice stage(std::size_t offset, std::size_t count) { return {Buffer::stag
 inline void add(Round& out, const Step& step) {
   if (step.to.count > 0 || step.from.count > 0) out.push_back(step);
 }
-inline void copy(Round& out, Slice from, Slice to) { add(out, {StepKind::copy, 0, from, to}); }
+// Nothing where both are one place.
+inline void copy(Round& out, Slice from, Slice to) {
+  if (from.buffer != to.buffer || from.offset != to.offset) add(out, {StepKind::copy, 0, from, to});
+}
 inline void reduce(Round& out, Slice from, Slice to) { add(out, {StepKind::reduce, 0, from, to}); }
 // `first` is rank 0's contribution; rank r's lies r·stride further.
 inline void combine(Round& out, Slice first, std::size_t stride, Slice to) {
@@ -53,6 +56,7 @@ struct Partition {
   std::size_t gap = 0;   // between one block and the next
   std::size_t base = 0;  // where block 0 begins
 
+  int size() const { return parts.parts; }
   Slice operator[](int b) const { return {buffer, base + parts.offset(b) + b * gap, parts.size(b)}; }
   // Blocks [first, last) as one slice: only where they adjoin.
   Slice range(int first, int last) const {
@@ -70,8 +74,14 @@ inline Partition blocks_of(Buffer buffer, const Call& call) {
 inline Partition packed_blocks(Buffer buffer, const Call& call) {
   return {buffer, {call.count * call.ranks, call.ranks}};
 }
-// What a rank brings to a collective without blocks in its input.
+inline bool is_packed(const Call& call) { return call.stride <= call.count; }
+// The first call.count elements of a buffer.
 inline Slice whole(Buffer buffer, const Call& call) { return {buffer, 0, call.count}; }
+
+// Every block of one partition to the same block of another.
+inline void copy_blocks(Round& out, const Partition& from, const Partition& to) {
+  for (int b = 0; b < from.size(); ++b) copy(out, from[b], to[b]);
+}
 
 using LocalSteps = std::function<void(Round& out)>;
 // `local` opens the first round of `rest`; a schedule without rounds gets one.
