@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Trireme: distributed deep-learning training for C++ on LibTorch", "trireme"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "trireme 0.1.0");
+  trireme::cli::add_check(app);
   try {
     auto words = trireme::cli::normalize_arguments(argc, argv);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the back

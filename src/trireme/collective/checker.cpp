@@ -277,4 +277,24 @@ std::vector<Call> calls_to_check(Collective what, int ranks) {
   return calls;
 }
 
+std::string_view counts_to_check(Collective what) {
+  if (what == Collective::barrier) return "–";
+  return has_blocks(what) ? "0 1 3, 2 with gaps" : "0 1 P−1 P 2P+3";
+}
+
+Proof prove(const Algorithm& algorithm, std::span<const int> ranks, const std::function<void(int)>& progress) {
+  Proof proof;
+  for (const int P : ranks) {
+    if (progress) progress(P);
+    for (const Call& call : calls_to_check(algorithm.what, P)) {
+      proof.rounds = algorithm.plan(call).rounds;
+      proof.error = check(algorithm, call);
+      if (proof.error) return proof;
+      ++proof.cases;
+    }
+    proof.ranks.push_back(P);
+  }
+  return proof;
+}
+
 }  // namespace trireme

@@ -11,9 +11,11 @@
 //   – input is never written, nothing is read before it was written, every slice lies within its buffer.
 // All of it with input and output apart, and in place where schedule.h allows it.
 #pragma once
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trireme/collective/schedule.h"
@@ -29,5 +31,21 @@ std::optional<std::string> check(const Algorithm& algorithm, const Call& call, s
 // The calls that `trireme check` and the tests prove for one collective and number of ranks: counts around 0, 1, P
 // and beyond, blocks with and without gaps, roots at both ends and in the middle.
 std::vector<Call> calls_to_check(Collective what, int ranks);
+// The same in words: "0 1 P−1 P 2P+3".
+std::string_view counts_to_check(Collective what);
+
+// Memory and time grow with the cube of the ranks.
+inline constexpr int kMostRanksToCheck = 128;
+
+// What came of proving all calls_to_check for one algorithm. The first error ends it.
+struct Proof {
+  std::vector<int> ranks;  // proven
+  int cases = 0;           // calls proven
+  int rounds = 0;          // of the last call
+  std::optional<std::string> error;
+};
+// `progress` is told each number of ranks before its calls are checked; it may be empty.
+Proof prove(const Algorithm& algorithm, std::span<const int> ranks,
+            const std::function<void(int ranks)>& progress = {});
 
 }  // namespace trireme

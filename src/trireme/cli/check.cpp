@@ -1,0 +1,121 @@
+// trireme check: proves every schedule and prints what was proven.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/command.h"
+#include "trireme/collective/checker.h"
+
+namespace trireme::cli {
+
+namespace {
+
+struct Options {
+  std::string ranks = "1..33";
+  std::string collective;
+  std::string algorithm;
+  bool json = false;
+};
+
+std::vector<int> ranks_of(const Options& options) {
+  std::vector<int> ranks = parse_ranks(options.ranks, "--ranks");
+  std::ranges::sort(ranks);
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  if (ranks.back() > kMostRanksToCheck)
+    throw ConfigError(fmt::format("--ranks: {} is too many; up to {} are checked", ranks.back(), kMostRanksToCheck));
+  return ranks;
+}
+
+// Those that were asked for. A name must be known for the collective, or for one of them all.
+std::vector<const Algorithm*> chosen(const Options& options) {
+  std::vector<const Algorithm*> found;
+  if (!options.collective.empty()) {
+    const Collective what = parse_collective(options.collective);
+    if (options.algorithm.empty()) return algorithms_for(what);
+    return {&find_algorithm(what, options.algorithm)};
+  }
+  std::string wanted = options.algorithm;
+  std::ranges::replace(wanted, '_', '-');
+  std::vector<std::string_view> names;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (wanted.empty() || algorithm.name == wanted) found.push_back(&algorithm);
+    if (std::ranges::find(names, algorithm.name) == names.end()) names.push_back(algorithm.name);
+  }
+  if (found.empty())
+    throw ConfigError(fmt::format("no algorithm '{}'; there are: {}", options.algorithm, fmt::join(names, ", ")));
+  return found;
+}
+
+// 1 2 3 5 → "1..3,5"
+std::string compact(const std::vector<int>& ranks) {
+  std::string text;
+  for (std::size_t i = 0, last = 0; i < ranks.size(); i = last + 1) {
+    for (last = i; last + 1 < ranks.size() && ranks[last + 1] == ranks[last] + 1;) ++last;
+    text += fmt::format("{}{}", text.empty() ? "" : ",", ranks[i]);
+    if (last > i) text += fmt::format("..{}", ranks[last]);
+  }
+  return text.empty() ? "none" : text;
+}
+
+void print_json(const Algorithm& algorithm, const Proof& proof) {
+  nlohmann::ordered_json line{{"collective", name(algorithm.what)},
+                              {"algorithm", algorithm.name},
+                              {"shared", algorithm.shared},
+                              {"canonical", algorithm.canonical},
+                              {"ranks", proof.ranks},
+                              {"cases", proof.cases},
+                              {"rounds", proof.rounds},
+                              {"proven", !proof.error}};
+  if (proof.error) line["error"] = *proof.error;
+  fmt::print("{}\n", line.dump());
+}
+
+void check_all(const Options& options) {
+  const std::vector<int> ranks = ranks_of(options);
+  const std::vector<const Algorithm*> list = chosen(options);
+  const bool shows_progress = isatty(STDERR_FILENO) != 0;
+  const auto row = [](auto&&... cells) { fmt::print("{:<15} {:<24} {:<12} {:<20} {:>6} {:>7}  {}\n", cells...); };
+  if (!options.json) row("collective", "algorithm", "ranks", "counts", "cases", "rounds", "result");
+  int failed = 0, cases = 0;
+  for (const Algorithm* algorithm : list) {
+    const Proof proof = prove(*algorithm, ranks, [&](int P) {
+      if (!shows_progress) return;
+      fmt::print(stderr, "\r\x1b[K{} {}: {} ranks", name(algorithm->what), algorithm->name, P);
+      std::fflush(stderr);
+    });
+    if (shows_progress) fmt::print(stderr, "\r\x1b[K");
+    failed += proof.error.has_value();
+    cases += proof.cases;
+    if (options.json)
+      print_json(*algorithm, proof);
+    else
+      row(name(algorithm->what), algorithm->name, compact(proof.ranks), counts_to_check(algorithm->what), proof.cases,
+          proof.rounds, proof.error ? "FAILED: " + *proof.error : "proven");
+    std::fflush(stdout);
+  }
+  if (failed > 0) throw Error(fmt::format("{} of {} algorithms failed the check", failed, list.size()));
+  if (!options.json) fmt::print("{} algorithms proven in {} cases\n", list.size(), cases);
+}
+
+}  // namespace
+
+void add_check(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* check = app.add_subcommand("check", "prove every schedule by symbolic execution of all its ranks");
+  check->add_option("--ranks,--workers,--nproc-per-node,-n", options->ranks, "numbers of ranks, as in 1..33 or 2,4,8")
+      ->capture_default_str();
+  check->add_option("--collective", options->collective, "only this collective");
+  check->add_option("--algorithm", options->algorithm, "only algorithms of this name");
+  check->add_flag("--json", options->json, "one JSON object per algorithm and line");
+  check->callback([options] { check_all(*options); });
+}
+
+}  // namespace trireme::cli
