@@ -135,6 +135,7 @@ struct Algorithm {
   bool shared;               // reads peers' memory: only where the channel has a Board
   bool canonical;            // sums in the canonical order, so its result does not depend on the choice
   Schedule (*plan)(const Call&);
+  bool pipelined = false;  // moves the whole vector every round: a long one goes in segments whose rounds overlap
 };
 
 std::span<const Algorithm> algorithms();

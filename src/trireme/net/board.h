@@ -64,11 +64,16 @@ struct alignas(64) Post {
   }
 };
 
+// Where a rank counts its synchronizations, and says where its stage is.
+struct alignas(64) Mark : Counter {
+  std::atomic<std::uint64_t> stage;  // address; written before the sync after which others read it
+};
+
 // Two posts per rank, used in turn. A rank writes post s only after everyone posted s − 1, and everyone did so after
 // they had finished reading s − 2: so no post is overwritten while it is read, with one wait per call.
 class Board {
  public:
-  Board(int rank, int size, const AddressSpace& space, Post* posts, Signal* marks)
+  Board(int rank, int size, const AddressSpace& space, Post* posts, Mark* marks)
       : rank_(rank), size_(size), space_(space), posts_(posts), marks_(marks) {}
 
   int rank() const { return rank_; }
@@ -86,6 +91,12 @@ class Board {
     }
   }
 
+  // A stage: memory of mine for the others to read. May change between calls, once everyone has posted the next one.
+  void set_stage(const std::byte* memory, std::size_t bytes) {
+    marks_[rank_].stage.store(space_.address_of(memory, bytes), std::memory_order_relaxed);
+  }
+  std::byte* stage(int rank) const { return space_.at(marks_[rank].stage.load(std::memory_order_relaxed)); }
+
   // Waits until every rank has come here as often as this one: what each wrote before, all may read after.
   template <typename Check>
   void sync(const Patience& patience, Check&& check) {
@@ -102,7 +113,7 @@ class Board {
   int size_;
   const AddressSpace& space_;
   Post* posts_;
-  Signal* marks_;
+  Mark* marks_;
   // Used by the channel's one thread.
   std::uint64_t syncs_ = 0;
 };

@@ -23,6 +23,8 @@ static_assert(sizeof(Header) == Ring::kLine);
 // From this size on a message in the heap is passed by address rather than copied through the ring.
 constexpr std::size_t kByAddress = 4096;
 
+static_assert(sizeof(Mark) == sizeof(Signal));
+
 // A block is: posts (2 per rank), marks (1), bells (1), one count of those gone, rings (one per ordered pair).
 struct Layout {
   explicit Layout(int members) : n(members) {}
@@ -62,7 +64,7 @@ MemoryChannel::MemoryChannel(MemoryTransport& transport, std::span<const int> me
       owner_(owner),
       capacity_(Layout(size()).capacity()),
       board_(rank_, size(), transport.space(), at<Post>(block, Layout(size()).posts()),
-             at<Signal>(block, Layout(size()).marks())),
+             at<Mark>(block, Layout(size()).marks())),
       outgoing_(members.size()),
       incoming_(members.size()) {}
 

@@ -16,12 +16,6 @@
 namespace trireme::net {
 namespace {
 
-int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
 // Runs `ready` until it is true; throws Timeout with `what` when the deadline passes.
 template <typename Ready>
 void poll_until(Ready&& ready, Transport& transport, int awaited, Deadline deadline, const std::string& what) {
@@ -55,7 +49,6 @@ MemoryTransport::MemoryTransport(Parts parts) : parts_(std::move(parts)) {
   enter(none);
   leave();
   record.life.store(RankRecord::kHere, std::memory_order_release);
-  if (size() > usable_cores()) patience_ = {.spins = 0, .yields = 200};
 }
 
 // Threads may still use a retired block, and there is no memory to map after the heap is gone: wait for them a little.

@@ -42,8 +42,6 @@ class MemoryTransport : public Transport {
   const AddressSpace& space() const { return parts_.space; }
   // Takes a channel's block back; it returns to the heap once every member is done with it.
   void retire(std::byte* block, int members) noexcept;
-  // How long to spin, given the ranks on this host and the cores this process may use.
-  Patience patience() const { return patience_; }
 
  private:
   std::uint64_t publish_channel(std::uint64_t id, std::size_t members, std::uint64_t address);
@@ -53,7 +51,6 @@ class MemoryTransport : public Transport {
   void sweep() noexcept;
 
   Parts parts_;
-  Patience patience_;
   struct Retired {
     std::byte* block;
     int members;

@@ -108,6 +108,8 @@ class Transport {
   virtual std::string_view name() const = 0;  // "inproc", "shm", "tcp"
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  // How many of them share this host's cores: with more ranks than cores, waiting must not spin.
+  virtual int ranks_on_host() const { return size(); }
 
   // Opens a path among `members` (world ranks, the same list and id on each; collective over them). `id` must not be
   // in use among them.

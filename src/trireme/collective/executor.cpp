@@ -1,0 +1,362 @@
+#include "trireme/collective/executor.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <cstring>
+
+#include "trireme/base/error.h"
+#include "trireme/net/call.h"
+
+namespace trireme {
+
+std::byte* Arena::at_least(std::size_t bytes) {
+  if (bytes > bytes_) {
+    heap_.release(std::exchange(memory_, nullptr));
+    bytes_ = 0;
+    memory_ = heap_.allocate(bytes);
+    bytes_ = bytes;
+  }
+  return memory_;
+}
+
+namespace {
+
+// How many blocks of `count` the buffers of a rank hold, where they hold any.
+int input_blocks(Collective what, int ranks) {
+  const bool many = what == Collective::scatter || what == Collective::reduce_scatter || what == Collective::all_to_all;
+  return many ? ranks : 1;
+}
+int output_blocks(Collective what, int ranks) {
+  const bool many = what == Collective::gather || what == Collective::all_gather || what == Collective::all_to_all;
+  return many ? ranks : 1;
+}
+
+}  // namespace
+
+Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> channel)
+    : transport_(transport),
+      channel_(std::move(channel)),
+      board_(channel_->board()),
+      scratch_(transport.heap()),
+      stage_(transport.heap()),
+      peers_(channel_->size()),
+      ins_(channel_->size()),
+      outs_(channel_->size()) {}
+
+std::size_t Executor::PlanHash::operator()(const PlanKey& key) const {
+  auto hash = reinterpret_cast<std::uintptr_t>(key.algorithm);
+  for (std::size_t part : {key.count, key.segment, static_cast<std::size_t>(key.root)}) {
+    hash = (hash ^ part) * 0x9E3779B97F4A7C15u;
+  }
+  return hash ^ hash >> 29;
+}
+
+const Plan& Executor::plan_for(const Request& request, const Algorithm& algorithm, std::size_t segment) {
+  PlanKey key{&algorithm, request.count, segment, request.root};
+  if (last_plan_ != nullptr && key == last_key_) return *last_plan_;
+  auto& plan = plans_[key];
+  if (!plan) {
+    Call call{request.what, channel_->rank(), channel_->size(), request.root, request.count, request.count};
+    plan = std::make_unique<Plan>(algorithm, call, segment);
+  }
+  last_key_ = key;
+  last_plan_ = plan.get();
+  return *plan;
+}
+
+void Executor::run(const Request& request, Duration timeout, const net::Patience& patience) {
+  if (!broken_.empty()) throw Aborted("this communicator failed before and cannot go on: " + broken_);
+  net::CallId call{++sequence_,
+                   request.count,
+                   request.root,
+                   static_cast<std::uint8_t>(request.what),
+                   static_cast<std::uint8_t>(request.dtype),
+                   static_cast<std::uint8_t>(request.op),
+                   static_cast<std::uint8_t>(request.algorithm - algorithms().data())};
+  Run run{request, nullptr, call, patience, net::Watch(transport_, *channel_, call, timeout), nullptr, nullptr};
+  transport_.enter(call);
+  try {
+    transport_.check();
+    dispatch(run);
+  } catch (const Error& error) {
+    broken_ = error.what();
+    channel_->cancel();
+    transport_.abort(error.what());
+    transport_.leave();
+    throw;
+  }
+  transport_.leave();
+}
+
+void Executor::dispatch(Run& run) {
+  const auto& request = run.request;
+  const bool folds = reduces(request.what);
+  // Message algorithms sum first and divide at the end; a fold over all ranks divides as it goes.
+  const Op op = !request.algorithm->shared && request.op == Op::avg ? Op::sum : request.op;
+  run.fold = folds ? fold_function(request.dtype, op) : nullptr;
+  run.reduce = folds ? reduce_function(request.dtype, op) : nullptr;
+  if (!request.algorithm->shared) return run_messages(run);
+  if (board_ == nullptr) {
+    throw ConfigError(fmt::format("algorithm '{}' needs ranks that share memory, which transport {} does not give",
+                                  request.algorithm->name, transport_.name()));
+  }
+  if (request.algorithm->name == "direct") return run_direct(run);
+  const auto bytes = request.count * size_of(request.dtype) * (has_blocks(request.what) ? channel_->size() : 1);
+  return 2 * bytes <= net::Post::kPayload || bytes == 0 ? run_in_posts(run) : run_staged(run);
+}
+
+// ---- Meeting on the board ----
+
+net::Post& Executor::announce(const Run& run) {
+  auto& post = board_->post(board_->rank(), run.call.sequence);
+  post.announce(run.call);
+  return post;
+}
+
+// Waits for everyone and compares what all are calling: a disagreement is seen, and named, by every rank.
+void Executor::meet(Run& run) {
+  const auto sequence = run.call.sequence;
+  board_->publish(sequence);
+  board_->await_posts(sequence, run.patience, run.watch);
+  for (int peer = 0; peer < board_->size(); ++peer) {
+    auto theirs = board_->post(peer, sequence).call();
+    if (theirs == run.call) [[likely]]
+      continue;
+    throw Mismatch(net::describe_mismatch(channel_->world_rank(board_->rank()), run.call, 0, channel_->world_rank(peer),
+                                          theirs, 0));
+  }
+}
+
+void Executor::sync(Run& run) { board_->sync(run.patience, run.watch); }
+
+// Small calls: the stage is the post itself, so one wait does.
+void Executor::run_in_posts(Run& run) {
+  run.plan = &plan_for(run.request, *run.request.algorithm, 0);
+  const auto& schedule = run.plan->schedule(0);
+  auto& mine = announce(run);
+  for (int peer = 0; peer < board_->size(); ++peer) {
+    peers_[peer].stage = board_->post(peer, run.call.sequence).payload;
+  }
+  peers_[board_->rank()].stage = mine.payload;
+  local_steps(run, schedule.round(0), 0);
+  meet(run);
+  for (int k = 1; k < schedule.rounds(); ++k) {
+    if (k > 1) sync(run);
+    local_steps(run, schedule.round(k), 0);
+    shared_steps(run, schedule.round(k), 0);
+  }
+}
+
+// Whether every buffer that a direct schedule reaches into can be reached. All ranks look at the same posts, so all
+// answer the same.
+bool Executor::peers_readable(const Run& run) const {
+  const auto what = run.request.what;
+  const bool root_input = what == Collective::broadcast || what == Collective::scatter;
+  for (int rank = 0; rank < board_->size(); ++rank) {
+    const auto& post = board_->post(rank, run.call.sequence);
+    const bool is_root = rank == run.request.root;
+    if (post.input == 0 && (!root_input || is_root)) return false;
+    const bool written = what == Collective::all_reduce || (what == Collective::reduce && is_root);
+    if (post.output == 0 && written) return false;
+  }
+  return true;
+}
+
+void Executor::bind_peers(const Run& run) {
+  for (int rank = 0; rank < board_->size(); ++rank) {
+    const auto& post = board_->post(rank, run.call.sequence);
+    peers_[rank].input = post.input != 0 ? board_->space().at(post.input) : nullptr;
+    peers_[rank].output = post.output != 0 ? board_->space().at(post.output) : nullptr;
+  }
+}
+
+// Long calls on buffers that peers can reach: no copies. If one of them is private, all go through stages instead.
+void Executor::run_direct(Run& run) {
+  const auto& request = run.request;
+  const auto bytes = request.count * size_of(request.dtype);
+  auto address = [&](const void* memory, int blocks) {
+    return memory != nullptr ? board_->space().address_of(memory, bytes * blocks) : 0;
+  };
+  auto& mine = announce(run);
+  mine.input = address(request.input, input_blocks(request.what, board_->size()));
+  mine.output = address(request.output, output_blocks(request.what, board_->size()));
+  meet(run);
+  if (!peers_readable(run)) return run_staged_rounds(run);
+  run.plan = &plan_for(request, *request.algorithm, 0);
+  bind_peers(run);
+  const auto& schedule = run.plan->schedule(0);
+  for (int k = 0; k < schedule.rounds(); ++k) {
+    local_steps(run, schedule.round(k), 0);
+    shared_steps(run, schedule.round(k), 0);
+    sync(run);  // after the last round too: peers may still be reading my input
+  }
+}
+
+void Executor::run_staged(Run& run) {
+  announce(run);
+  meet(run);
+  run_staged_rounds(run);
+}
+
+// Invariant: everyone is in this call, so nobody reads my stage of the call before: it may move. Segment j lives in
+// region j mod depth of the stage, which segment j + depth takes only after j's last round has been synchronized.
+void Executor::run_staged_rounds(Run& run) {
+  const auto& request = run.request;
+  const auto& algorithm =
+      request.algorithm->name == "direct" ? find_algorithm(request.what, "staged") : *request.algorithm;
+  const auto per_block = request.stage_chunk / size_of(request.dtype) / (has_blocks(request.what) ? board_->size() : 1);
+  run.plan = &plan_for(request, algorithm, std::max<std::size_t>(per_block, 64));
+  const auto& plan = *run.plan;
+  const auto bytes = plan.stage() * plan.depth() * size_of(request.dtype);
+  std::byte* mine = stage_.at_least(bytes);
+  board_->set_stage(mine, bytes);
+  peers_[board_->rank()].stage = mine;
+  for (int t = 0; t < plan.supersteps(); ++t) {
+    for (int j = std::max(0, t - plan.rounds() + 1); j <= t && j < plan.segments(); ++j) {
+      const auto steps = plan.schedule(j).round(t - j);
+      local_steps(run, steps, j);
+      shared_steps(run, steps, j);
+    }
+    if (t + 1 < plan.supersteps()) sync(run);
+    if (t == 0) {
+      for (int rank = 0; rank < board_->size(); ++rank) peers_[rank].stage = board_->stage(rank);
+    }
+  }
+}
+
+// ---- Messages ----
+
+void Executor::run_messages(Run& run) {
+  const auto& request = run.request;
+  // Whoever meets on the board instead learns that this rank does not.
+  if (board_ != nullptr) {
+    announce(run);
+    board_->publish(run.call.sequence);
+  }
+  run.plan = &plan_for(request, *request.algorithm, request.segment / size_of(request.dtype));
+  const auto& plan = *run.plan;
+  scratch_base_ = scratch_.at_least(plan.scratch() * plan.depth() * size_of(request.dtype));
+  if (tickets_.size() < plan.widest_superstep()) tickets_.resize(plan.widest_superstep());
+  for (int t = 0; t < plan.supersteps(); ++t) {
+    std::size_t posted = 0;
+    for (int j = std::max(0, t - plan.rounds() + 1); j <= t && j < plan.segments(); ++j) {
+      const auto steps = plan.schedule(j).round(t - j);
+      local_steps(run, steps, j);
+      post_messages(run, steps, j, posted);
+    }
+    await_tickets(run, posted);
+  }
+  const bool has_result = request.what != Collective::reduce || channel_->rank() == request.root;
+  if (request.op == Op::avg && reduces(request.what) && has_result) {
+    divide(request.dtype, request.output, request.count, channel_->size());
+  }
+}
+
+void Executor::post_messages(Run& run, std::span<const Step> steps, int segment, std::size_t& ticket) {
+  const auto element = size_of(run.request.dtype);
+  for (const Step& step : steps) {
+    if (step.kind == StepKind::send) {
+      channel_->send(step.peer, run.call, {place(run, step.from, segment), step.from.count * element},
+                     tickets_[ticket++]);
+    } else if (step.kind == StepKind::recv || step.kind == StepKind::recv_reduce) {
+      net::Sink sink{place(run, step.to, segment), step.to.count * element,
+                     step.kind == StepKind::recv_reduce ? run.reduce : nullptr, static_cast<std::uint32_t>(element)};
+      channel_->recv(step.peer, run.call, sink, tickets_[ticket++]);
+    }
+  }
+}
+
+void Executor::await_tickets(Run& run, std::size_t tickets) {
+  std::size_t done = 0;
+  for (int quiet = 0;;) {
+    while (done < tickets && tickets_[done].done) ++done;
+    if (done == tickets) return;
+    if (channel_->progress()) {
+      quiet = 0;
+    } else if (++quiet <= run.patience.spins) {
+      net::pause_cpu();
+    } else if (quiet <= run.patience.spins + run.patience.yields) {
+      sched_yield();
+    } else {
+      run.watch(channel_->waiting_for());
+      channel_->idle(std::chrono::milliseconds(1));
+    }
+    if ((quiet & 1023) == 1023) run.watch(channel_->waiting_for());
+  }
+}
+
+// ---- Steps ----
+
+std::byte* Executor::place(const Run& run, const Slice& slice, int segment) const {
+  const auto element = size_of(run.request.dtype);
+  const auto& plan = *run.plan;
+  switch (slice.buffer) {
+    case Buffer::input:  // never written: the schedule's contract
+      return static_cast<std::byte*>(const_cast<void*>(run.request.input)) +
+             (slice.offset + plan.offset(segment)) * element;
+    case Buffer::output:
+      return static_cast<std::byte*>(run.request.output) + (slice.offset + plan.offset(segment)) * element;
+    case Buffer::scratch:
+      return scratch_base_ + (slice.offset + plan.scratch() * (segment % plan.depth())) * element;
+    case Buffer::stage:
+      return peers_[channel_->rank()].stage + (slice.offset + plan.stage() * (segment % plan.depth())) * element;
+  }
+  return nullptr;
+}
+
+// The same slice in another rank's memory, as this process sees it.
+std::byte* Executor::place_of(const Run& run, int rank, const Slice& slice, int segment) const {
+  if (rank == channel_->rank()) return place(run, slice, segment);
+  const auto element = size_of(run.request.dtype);
+  const auto& plan = *run.plan;
+  if (slice.buffer == Buffer::stage) {
+    return peers_[rank].stage + (slice.offset + plan.stage() * (segment % plan.depth())) * element;
+  }
+  auto* base = slice.buffer == Buffer::input ? const_cast<std::byte*>(peers_[rank].input) : peers_[rank].output;
+  return base + (slice.offset + plan.offset(segment)) * element;
+}
+
+void Executor::local_steps(Run& run, std::span<const Step> steps, int segment) {
+  const auto element = size_of(run.request.dtype);
+  for (const Step& step : steps) {
+    if (step.kind == StepKind::copy) {
+      auto* to = place(run, step.to, segment);
+      const auto* from = place(run, step.from, segment);
+      if (to != from) {
+        const auto store = step.to.buffer == Buffer::stage ? run.request.stage_store : Store::plain;
+        copy_bytes(to, from, step.to.count * element, store);
+      }
+    } else if (step.kind == StepKind::reduce) {
+      run.reduce(place(run, step.to, segment), place(run, step.from, segment), step.to.count);
+    } else if (step.kind == StepKind::combine) {
+      const auto* first = place(run, step.from, segment);
+      for (int r = 0; r < channel_->size(); ++r) ins_[r] = first + r * step.stride * element;
+      outs_[0] = place(run, step.to, segment);
+      run.fold(ins_, std::span(outs_).first(1), step.to.count, Store::plain);
+    }
+  }
+}
+
+void Executor::shared_steps(Run& run, std::span<const Step> steps, int segment) {
+  const auto element = size_of(run.request.dtype);
+  for (const Step& step : steps) {
+    if (step.kind == StepKind::read) {
+      std::memcpy(place(run, step.to, segment), place_of(run, step.peer, step.from, segment), step.to.count * element);
+    } else if (step.kind == StepKind::reduce_from) {
+      fold_from_all(run, step, segment);
+    }
+  }
+}
+
+void Executor::fold_from_all(Run& run, const Step& step, int segment) {
+  const int ranks = channel_->size();
+  for (int r = 0; r < ranks; ++r) ins_[r] = place_of(run, r, step.from, segment);
+  const bool to_all = step.peer == kEveryone;
+  const int outs = to_all ? ranks : 1;
+  for (int i = 0; i < outs; ++i) outs_[i] = place_of(run, to_all ? i : step.peer, step.to, segment);
+  const auto store = step.from.buffer == Buffer::input ? run.request.store : Store::plain;
+  run.fold(ins_, std::span(outs_).first(outs), step.to.count, store);
+}
+
+}  // namespace trireme

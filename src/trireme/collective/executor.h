@@ -1,0 +1,127 @@
+// Runs schedules on one channel: binds buffers, moves messages or meets on the board, keeps deadlines, and turns every
+// failure into one error on every rank. Segmentation and overlap live here, once for all algorithms.
+#pragma once
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "trireme/base/clock.h"
+#include "trireme/collective/plan.h"
+#include "trireme/collective/reduce.h"
+#include "trireme/net/board.h"
+#include "trireme/net/transport.h"
+#include "trireme/net/watch.h"
+
+namespace trireme {
+
+// How to run a call; the same on every rank but for the buffers.
+struct Request {
+  Collective what = Collective::barrier;
+  DType dtype = DType::f32;
+  Op op = Op::sum;
+  int root = 0;
+  std::size_t count = 0;
+  const void* input = nullptr;
+  void* output = nullptr;
+  const Algorithm* algorithm = nullptr;
+  // Tuning: bytes of a vector handled at a time (0: all at once), and how results are stored.
+  std::size_t segment = 0;             // message algorithms
+  std::size_t stage_chunk = 64 << 10;  // staged: bytes per segment
+  Store store = Store::plain;          // direct folds
+  Store stage_store = Store::plain;
+};
+
+// Memory of one rank that grows as needed and is never zeroed.
+class Arena {
+ public:
+  explicit Arena(net::Heap& heap) : heap_(heap) {}
+  ~Arena() { heap_.release(memory_); }
+  Arena(const Arena&) = delete;
+  std::byte* at_least(std::size_t bytes);
+
+ private:
+  net::Heap& heap_;
+  std::byte* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// One per channel; used by one thread at a time.
+class Executor {
+ public:
+  Executor(net::Transport& transport, std::unique_ptr<net::Channel> channel);
+
+  // Collective. Throws Mismatch, PeerLost, Timeout, Aborted; afterwards the executor is broken and says so.
+  void run(const Request& request, Duration timeout, const net::Patience& patience);
+
+  net::Channel& channel() { return *channel_; }
+
+ private:
+  // One call under way.
+  struct Run {
+    const Request& request;
+    const Plan* plan;
+    net::CallId call;
+    const net::Patience& patience;
+    net::Watch watch;
+    Fold fold;
+    Reduce reduce;
+  };
+  struct PlanKey {
+    const Algorithm* algorithm;
+    std::size_t count, segment;
+    int root;
+    bool operator==(const PlanKey&) const = default;
+  };
+  struct PlanHash {
+    std::size_t operator()(const PlanKey& key) const;
+  };
+
+  const Plan& plan_for(const Request& request, const Algorithm& algorithm, std::size_t segment);
+  void dispatch(Run& run);
+  void run_messages(Run& run);
+  void run_in_posts(Run& run);
+  void run_direct(Run& run);
+  void run_staged(Run& run);
+  void run_staged_rounds(Run& run);
+
+  net::Post& announce(const Run& run);
+  void meet(Run& run);
+  bool peers_readable(const Run& run) const;
+  void bind_peers(const Run& run);
+  void sync(Run& run);
+
+  std::byte* place(const Run& run, const Slice& slice, int segment) const;
+  std::byte* place_of(const Run& run, int rank, const Slice& slice, int segment) const;
+  void local_steps(Run& run, std::span<const Step> steps, int segment);
+  void shared_steps(Run& run, std::span<const Step> steps, int segment);
+  void fold_from_all(Run& run, const Step& step, int segment);
+  void post_messages(Run& run, std::span<const Step> steps, int segment, std::size_t& ticket);
+  void await_tickets(Run& run, std::size_t tickets);
+
+  // Constant after construction.
+  net::Transport& transport_;
+  std::unique_ptr<net::Channel> channel_;
+  net::Board* board_;
+  // Used by the one thread.
+  std::uint64_t sequence_ = 0;
+  std::string broken_;  // why, once a call has failed
+  std::unordered_map<PlanKey, std::unique_ptr<Plan>, PlanHash> plans_;
+  PlanKey last_key_{};
+  const Plan* last_plan_ = nullptr;
+  Arena scratch_;
+  Arena stage_;
+  // Of the call under way: where each rank's buffers are, and room for folds and messages.
+  struct Peer {
+    const std::byte* input;
+    std::byte* output;
+    std::byte* stage;
+  };
+  std::vector<Peer> peers_;
+  std::byte* scratch_base_ = nullptr;
+  std::vector<const void*> ins_;
+  std::vector<void*> outs_;
+  std::vector<net::Ticket> tickets_;
+};
+
+}  // namespace trireme

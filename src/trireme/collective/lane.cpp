@@ -1,0 +1,70 @@
+#include "trireme/collective/lane.h"
+
+namespace trireme {
+
+Lane::Lane(net::Transport& transport, std::unique_ptr<net::Channel> channel, const Settings& settings)
+    : settings_(settings), executor_(transport, std::move(channel)) {}
+
+Lane::~Lane() {
+  if (!thread_.joinable()) return;
+  thread_.request_stop();
+  thread_.join();
+}
+
+void Lane::run(const Request& request) {
+  if (done(started_)) [[likely]] {
+    executor_.run(request, settings_.timeout, settings_.inline_);
+    return;
+  }
+  wait(start(request), Duration::max());
+}
+
+std::uint64_t Lane::start(const Request& request) {
+  {
+    std::lock_guard lock(mutex_);
+    queue_.push_back(request);
+  }
+  ++started_;
+  if (!thread_.joinable()) thread_ = std::jthread([this](std::stop_token stop) { work(stop); });
+  changed_.notify_all();
+  return started_;
+}
+
+bool Lane::wait(std::uint64_t ticket, Duration longest) {
+  std::unique_lock lock(mutex_);
+  auto finished = [&] { return done(ticket); };
+  if (longest == Duration::max()) {
+    changed_.wait(lock, finished);  // bounded: each queued call has its own deadline
+  } else if (!changed_.wait_for(lock, longest, finished)) {
+    return false;
+  }
+  if (error_ && ticket >= failed_from_) std::rethrow_exception(error_);
+  return true;
+}
+
+void Lane::work(std::stop_token stop) {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, stop, [&] { return !queue_.empty(); });
+    if (queue_.empty()) return;
+    Request request = queue_.front();
+    queue_.pop_front();
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      executor_.run(request, settings_.timeout, settings_.background);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    const auto ticket = finished_.load(std::memory_order_relaxed) + 1;
+    if (error && !error_) {
+      error_ = error;
+      failed_from_ = ticket;
+    }
+    finished_.store(ticket, std::memory_order_release);
+    changed_.notify_all();
+  }
+}
+
+}  // namespace trireme

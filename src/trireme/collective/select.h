@@ -1,0 +1,50 @@
+// `auto`: which algorithm, and how to run it, from the size of the call and the costs of the machine. A pure function
+// of what every rank knows, so that all ranks pick the same.
+#pragma once
+#include <unordered_map>
+#include <vector>
+
+#include "trireme/collective/executor.h"
+#include "trireme/collective/tuning.h"
+
+namespace trireme {
+
+// One algorithm that could run a call.
+struct Candidate {
+  const Algorithm* algorithm;
+  double seconds;  // predicted
+};
+
+class Selector {
+ public:
+  // `shared`: whether the ranks can read each other's memory.
+  Selector(Tuning tuning, int ranks, bool shared, bool deterministic);
+
+  // From now on `name` for this collective, or "auto". With deterministic, an algorithm that does not sum in the
+  // canonical order gives way to one that does. Throws ConfigError for a name that does not exist.
+  void prefer(Collective what, std::string_view name);
+  // Fills in algorithm and tuning.
+  void choose(Request& request);
+
+  // All that could run the call, best first.
+  std::vector<Candidate> candidates(Collective what, std::size_t count, DType type, int root) const;
+  const Tuning& tuning() const { return tuning_; }
+
+ private:
+  const Algorithm* best(const Request& request);
+
+  Tuning tuning_;
+  int ranks_;
+  bool shared_;
+  bool deterministic_;
+  // By collective.
+  struct Names {
+    const Algorithm* small = nullptr;      // ranks that share memory, small calls
+    const Algorithm* large = nullptr;      // and others
+    const Algorithm* preferred = nullptr;  // null: auto
+  };
+  std::array<Names, kCollectives.size()> names_;
+  std::unordered_map<std::uint64_t, const Algorithm*> chosen_;  // messages: by collective and size class
+};
+
+}  // namespace trireme
