@@ -1,0 +1,23 @@
+// The heap of a transport that shares no memory: plain memory, 64-byte aligned, zero when fresh.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <mutex>
+
+#include "trireme/net/transport.h"
+
+namespace trireme::net {
+
+class PlainHeap final : public Heap {
+ public:
+  ~PlainHeap() override;
+  std::byte* allocate(std::size_t bytes) override;
+  void release(std::byte* memory) noexcept override;
+  bool contains(const void* memory, std::size_t bytes) const noexcept override;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, std::size_t> blocks_;  // sizes as mapped or allocated
+};
+
+}  // namespace trireme::net

@@ -1,0 +1,48 @@
+#include "trireme/net/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "trireme/base/error.h"
+#include "trireme/net/tcp.h"
+
+namespace trireme::net {
+namespace {
+
+// Picks a connect function where a transport has several.
+using Connect = std::unique_ptr<Transport> (*)(const WorldSpec&, const ConnectOptions&);
+
+// The family of transports: one line each.
+constexpr auto kTransports = std::to_array<TransportKind>({
+    {"tcp", "ranks on any hosts, over TCP with IPv4 or IPv6", static_cast<Connect>(connect_tcp)},
+});
+
+const TransportKind* find(std::string_view name) {
+  auto found =
+      std::find_if(kTransports.begin(), kTransports.end(), [&](const auto& kind) { return kind.name == name; });
+  return found == kTransports.end() ? nullptr : &*found;
+}
+
+const TransportKind& choose(const WorldSpec& spec, const std::string& wanted) {
+  if (wanted != "auto") {
+    if (const auto* kind = find(wanted)) return *kind;
+    std::string names = "auto";
+    for (const auto& kind : kTransports) names += ", " + std::string(kind.name);
+    throw ConfigError(fmt::format("there is no transport '{}'; one of: {}", wanted, names));
+  }
+  std::string_view best = spec.size == 1 ? "inproc" : spec.local_size == spec.size ? "shm" : "tcp";
+  const auto* kind = find(best);
+  return kind ? *kind : *find("tcp");
+}
+
+}  // namespace
+
+std::span<const TransportKind> transports() { return kTransports; }
+
+std::unique_ptr<Transport> connect(const WorldSpec& spec, const ConnectOptions& options) {
+  return choose(spec, options.transport).connect(spec, options);
+}
+
+}  // namespace trireme::net
