@@ -72,7 +72,7 @@ void read_local(const Reader& read, const PlaceNames& names, bool all_here, Worl
 
 std::string host_port(const std::string& host, int port) {
   bool bare_v6 = host.find(':') != std::string::npos && !host.starts_with('[');
-  std::string text = fmt::format(bare_v6 ? "[{}]:{}" : "{}:{}", host, port);
+  std::string text = bare_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
   parse_host_port(text, "MASTER_ADDR");
   return text;
 }

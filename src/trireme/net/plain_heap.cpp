@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <cstdlib>
-#include <cstring>
 
 #include "trireme/base/error.h"
 
@@ -12,7 +11,7 @@ namespace trireme::net {
 namespace {
 
 constexpr std::size_t kLine = 64;
-constexpr std::size_t kMapped = 256 << 10;  // from here on fresh pages, which the kernel gives zeroed
+constexpr std::size_t kMapped = 2 << 20;  // from here on in pages of its own, huge ones where there are any
 
 std::size_t rounded(std::size_t bytes) { return (bytes + kLine - 1) / kLine * kLine + (bytes == 0 ? kLine : 0); }
 
@@ -38,8 +37,8 @@ std::byte* PlainHeap::allocate(std::size_t bytes) {
     memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) memory = nullptr;
     if (memory) ::madvise(memory, size, MADV_HUGEPAGE);
-  } else if ((memory = std::aligned_alloc(kLine, size))) {
-    std::memset(memory, 0, size);
+  } else {
+    memory = std::aligned_alloc(kLine, size);
   }
   if (!memory) throw Error(fmt::format("this host has no memory left for {} bytes", bytes));
   std::lock_guard lock(mutex_);

@@ -1,4 +1,4 @@
-// The heap of a transport that shares no memory: plain memory, 64-byte aligned, zero when fresh.
+// The heap of a transport that shares no memory: plain memory, 64-byte aligned.
 #pragma once
 #include <cstddef>
 #include <map>

@@ -44,10 +44,6 @@ void set(int fd, int level, int option, int value) { ::setsockopt(fd, level, opt
 
 }  // namespace
 
-void Fd::close() noexcept {
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
-}
-
 void fill_random(std::span<std::uint8_t> bytes) {
   while (!bytes.empty()) {
     ssize_t got = ::getrandom(bytes.data(), bytes.size(), 0);
@@ -77,7 +73,8 @@ std::string to_string(const Address& address) {
   char host[NI_MAXHOST] = "?";
   ::getnameinfo(reinterpret_cast<const sockaddr*>(&address.storage), address.length, host, sizeof host, nullptr, 0,
                 NI_NUMERICHOST);
-  return fmt::format(address.family() == AF_INET6 ? "[{}]:{}" : "{}:{}", host, address.port());
+  if (address.family() == AF_INET6) return fmt::format("[{}]:{}", host, address.port());
+  return fmt::format("{}:{}", host, address.port());
 }
 
 HostPort parse_host_port(std::string_view text, std::string_view what) {

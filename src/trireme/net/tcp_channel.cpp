@@ -175,12 +175,9 @@ void TcpChannel::begin_message(Peer& peer) {
                                     peer.in.sequence, static_cast<int>(peer.in.kind), peer.world_rank, peer.next_in));
   }
   const Incoming& posted = peer.recvs.front();
-  if (peer.in.call != posted.call) {
-    throw Mismatch(describe_mismatch(ours, posted.call, peer.world_rank, peer.in.call));
-  }
-  if (peer.in.length != posted.sink.bytes) {
-    throw Mismatch(fmt::format("rank {} expects {} bytes from rank {} in {}, rank {} sent {}", ours, posted.sink.bytes,
-                               peer.world_rank, describe(posted.call), peer.world_rank, peer.in.length));
+  if (peer.in.call != posted.call || peer.in.length != posted.sink.bytes) {
+    throw Mismatch(
+        describe_mismatch(ours, posted.call, posted.sink.bytes, peer.world_rank, peer.in.call, peer.in.length));
   }
   ++peer.next_in;
   peer.known = true;

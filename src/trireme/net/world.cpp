@@ -6,16 +6,26 @@
 #include <array>
 
 #include "trireme/base/error.h"
+#include "trireme/net/inproc.h"
+#include "trireme/net/shm.h"
 #include "trireme/net/tcp.h"
 
 namespace trireme::net {
 namespace {
 
-// Picks a connect function where a transport has several.
+// Picks the function to connect where a transport has several.
 using Connect = std::unique_ptr<Transport> (*)(const WorldSpec&, const ConnectOptions&);
+
+std::unique_ptr<Transport> connect_inproc(const WorldSpec& spec, const ConnectOptions&) {
+  if (spec.size == 1) return std::move(inproc_world(1).front());
+  throw ConfigError(fmt::format("inproc joins threads of one process, but rank {} of {} is a process: use shm or tcp",
+                                spec.rank, spec.size));
+}
 
 // The family of transports: one line each.
 constexpr auto kTransports = std::to_array<TransportKind>({
+    {"inproc", "ranks are threads of one process", connect_inproc},
+    {"shm", "ranks are processes of one host, over shared memory", connect_shm},
     {"tcp", "ranks on any hosts, over TCP with IPv4 or IPv6", static_cast<Connect>(connect_tcp)},
 });
 
@@ -32,9 +42,7 @@ const TransportKind& choose(const WorldSpec& spec, const std::string& wanted) {
     for (const auto& kind : kTransports) names += ", " + std::string(kind.name);
     throw ConfigError(fmt::format("there is no transport '{}'; one of: {}", wanted, names));
   }
-  std::string_view best = spec.size == 1 ? "inproc" : spec.local_size == spec.size ? "shm" : "tcp";
-  const auto* kind = find(best);
-  return kind ? *kind : *find("tcp");
+  return *find(spec.size == 1 ? "inproc" : spec.local_size == spec.size ? "shm" : "tcp");
 }
 
 }  // namespace
