@@ -117,14 +117,19 @@ net::Post& Executor::announce(const Run& run) {
 // Waits for everyone and compares what all are calling: a disagreement is seen, and named, by every rank.
 void Executor::meet(Run& run) {
   const auto sequence = run.call.sequence;
-  board_->publish(sequence);
-  board_->await_posts(sequence, run.patience, run.watch);
-  for (int peer = 0; peer < board_->size(); ++peer) {
-    auto theirs = board_->post(peer, sequence).call();
-    if (theirs == run.call) [[likely]]
-      continue;
+  auto disagree = [&](int peer, const net::CallId& theirs) {
     throw Mismatch(net::describe_mismatch(channel_->world_rank(board_->rank()), run.call, 0, channel_->world_rank(peer),
                                           theirs, 0));
+  };
+  board_->publish(sequence);
+  board_->await_posts(sequence, run.patience, [&](int peer) {
+    if (auto theirs = board_->message_instead_of_post(peer, sequence)) disagree(peer, *theirs);
+    run.watch(peer);
+  });
+  for (int peer = 0; peer < board_->size(); ++peer) {
+    auto theirs = board_->post(peer, sequence).call();
+    if (theirs != run.call) [[unlikely]]
+      disagree(peer, theirs);
   }
 }
 
@@ -230,10 +235,7 @@ void Executor::run_staged_rounds(Run& run) {
 void Executor::run_messages(Run& run) {
   const auto& request = run.request;
   // Whoever meets on the board instead learns that this rank does not.
-  if (board_ != nullptr) {
-    announce(run);
-    board_->publish(run.call.sequence);
-  }
+  if (board_ != nullptr) board_->note_message(run.call);
   run.plan = &plan_for(request, *request.algorithm, request.segment / size_of(request.dtype));
   const auto& plan = *run.plan;
   scratch_base_ = scratch_.at_least(plan.scratch() * plan.depth() * size_of(request.dtype));

@@ -3,6 +3,8 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <optional>
 #include <vector>
 
 #include "trireme/net/signal.h"
@@ -67,6 +69,8 @@ struct alignas(64) Post {
 // Where a rank counts its synchronizations, and says where its stage is.
 struct alignas(64) Mark : Counter {
   std::atomic<std::uint64_t> stage;  // address; written before the sync after which others read it
+  // The last call made with messages instead of a post; its sequence number is stored last.
+  std::atomic<std::uint64_t> message_call[3];
 };
 
 // Two posts per rank, used in turn. A rank writes post s only after everyone posted s − 1, and everyone did so after
@@ -89,6 +93,23 @@ class Board {
     for (int peer = 0; peer < size_; ++peer) {
       if (peer != rank_) await(post(peer, sequence).sequence, sequence, patience, [&] { check(peer); });
     }
+  }
+
+  // Says that this rank makes a call with messages, for whoever waits here for its post.
+  void note_message(const CallId& call) {
+    std::uint64_t words[3];
+    std::memcpy(words, &call, sizeof words);
+    for (int i = 2; i >= 0; --i) marks_[rank_].message_call[i].store(words[i], std::memory_order_release);
+  }
+  // The call that `rank` makes with messages although post `sequence` is due from it, if so.
+  std::optional<CallId> message_instead_of_post(int rank, std::uint64_t sequence) {
+    std::uint64_t words[3];
+    for (int i = 0; i < 3; ++i) words[i] = marks_[rank].message_call[i].load(std::memory_order_acquire);
+    if (words[0] < sequence || post(rank, sequence).sequence.value.load(std::memory_order_acquire) >= sequence)
+      return {};
+    CallId call;
+    std::memcpy(&call, words, sizeof words);
+    return call;
   }
 
   // A stage: memory of mine for the others to read. May change between calls, once everyone has posted the next one.
