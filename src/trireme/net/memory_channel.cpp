@@ -23,15 +23,13 @@ static_assert(sizeof(Header) == Ring::kLine);
 // From this size on a message in the heap is passed by address rather than copied through the ring.
 constexpr std::size_t kByAddress = 4096;
 
-static_assert(sizeof(Mark) == sizeof(Signal));
-
 // A block is: posts (2 per rank), marks (1), bells (1), one count of those gone, rings (one per ordered pair).
 struct Layout {
   explicit Layout(int members) : n(members) {}
   std::size_t n;
   std::size_t posts() const { return 0; }
   std::size_t marks() const { return posts() + 2 * n * sizeof(Post); }
-  std::size_t bells() const { return marks() + n * sizeof(Signal); }
+  std::size_t bells() const { return marks() + n * sizeof(Mark); }
   std::size_t gone() const { return bells() + n * sizeof(Signal); }
   std::size_t rings() const { return gone() + sizeof(Signal); }
   std::size_t capacity() const { return n <= 8 ? 256 << 10 : n <= 16 ? 64 << 10 : 16 << 10; }
@@ -51,8 +49,9 @@ std::size_t MemoryChannel::bytes_for(int members) { return Layout(members).total
 void MemoryChannel::format(std::byte* block, int members) {
   Layout layout(members);
   for (int i = 0; i < 2 * members; ++i) new (&at<Post>(block, layout.posts())[i].sequence) Counter{};
-  for (std::size_t offset = layout.marks(); offset < layout.rings(); offset += sizeof(Signal))
-    new (block + offset) Signal{};
+  for (int i = 0; i < members; ++i) new (block + layout.marks() + i * sizeof(Mark)) Mark{};
+  for (int i = 0; i < members; ++i) new (block + layout.bells() + i * sizeof(Signal)) Signal{};
+  new (block + layout.gone()) Signal{};
   for (int i = 0; i < members * members; ++i) new (block + layout.rings() + i * layout.ring_bytes()) Ring{};
 }
 
