@@ -1,5 +1,6 @@
 // Every algorithm of every collective on every transport against the oracle: ranks 1 to 9, sizes from nothing to more
 // than a segment, all types and operators, heap and private memory, in place and not.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,4 +1,5 @@
 // What goes wrong is named, on every rank, in time: never a hang, never wrong data.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,25 +1,18 @@
-// The transports as worlds of threads, for suites that run over all of them.
+// The three transports as worlds of threads, for suites of collectives.
 #pragma once
-#include <fmt/format.h>
-
-#include <memory>
 #include <ostream>
-#include <string_view>
-#include <vector>
 
-#include "trireme/net/inproc.h"
-#include "trireme/net/shm.h"
+#include "tests/net/worlds.h"
 
 namespace trireme::testing {
 
-struct WorldFactory {
-  std::string_view name;
-  std::vector<std::unique_ptr<net::Transport>> (*make)(int ranks);
-  friend std::ostream& operator<<(std::ostream& out, const WorldFactory& factory) { return out << factory.name; }
-};
+using net::test::WorldFactory;
 
+// One of each transport: their variants are told apart below the collectives.
 inline std::vector<WorldFactory> world_factories() {
-  return {{"inproc", net::inproc_world}, {"shm", net::shm_world_of_threads}};
+  auto all = net::test::world_factories();
+  std::erase_if(all, [](const WorldFactory& factory) { return factory.name.find('_') != std::string::npos; });
+  return all;
 }
 
 }  // namespace trireme::testing
