@@ -19,6 +19,8 @@ using namespace schedules;
 
 constexpr bool kShared = true, kMessages = false;
 // Moves sum nothing, so their result never depends on the choice.
+// Moves the whole vector in every round, so long ones go in segments.
+constexpr bool kPipelined = true;
 constexpr bool kCanonical = true, kAnyOrder = false, kMoves = true;
 
 constexpr std::string_view kDirect =
@@ -33,9 +35,9 @@ constexpr std::array kAlgorithms{
     Algorithm{broadcast, "inline", kInline, kShared, kMoves, inlined},
     Algorithm{broadcast, "staged", kStaged, kShared, kMoves, staged},
     Algorithm{broadcast, "mst", "down a minimum spanning tree: ⌈log2 P⌉ rounds of the whole vector", kMessages, kMoves,
-              mst_broadcast},
+              mst_broadcast, kPipelined},
     Algorithm{broadcast, "flat", "the root sends to everyone at once", kMessages, kMoves, flat_broadcast},
-    Algorithm{broadcast, "tree", "down a binary tree", kMessages, kMoves, tree_broadcast},
+    Algorithm{broadcast, "tree", "down a binary tree", kMessages, kMoves, tree_broadcast, kPipelined},
     Algorithm{broadcast, "scatter-all-gather",
               "scatter down a spanning tree, then all-gather round a ring: for long vectors", kMessages, kMoves,
               scatter_all_gather_broadcast},
@@ -57,7 +59,7 @@ constexpr std::array kAlgorithms{
     Algorithm{reduce, "inline", kInline, kShared, kCanonical, inlined},
     Algorithm{reduce, "staged", kStaged, kShared, kCanonical, staged},
     Algorithm{reduce, "mst", "sums go up a minimum spanning tree: ⌈log2 P⌉ rounds of the whole vector", kMessages,
-              kAnyOrder, mst_reduce},
+              kAnyOrder, mst_reduce, kPipelined},
     Algorithm{reduce, "flat", "everyone sends to the root, which sums", kMessages, kCanonical, flat_reduce},
     Algorithm{reduce, "reduce-scatter-gather",
               "reduce-scatter round a ring, then gather up a spanning tree: for long vectors", kMessages, kAnyOrder,
@@ -105,9 +107,9 @@ constexpr std::array kAlgorithms{
     Algorithm{all_reduce, "master-worker", "rank 0 collects, sums and sends back", kMessages, kCanonical,
               master_worker_all_reduce},
     Algorithm{all_reduce, "tree", "up a binary tree and down again: 2⌊log2 P⌋ rounds of the whole vector", kMessages,
-              kAnyOrder, tree_all_reduce},
+              kAnyOrder, tree_all_reduce, kPipelined},
     Algorithm{all_reduce, "double-tree", "two complementary trees carry half of the vector each", kMessages, kAnyOrder,
-              double_tree_all_reduce},
+              double_tree_all_reduce, kPipelined},
     Algorithm{all_reduce, "butterfly", "recursive doubling: exchange the whole vector with rank xor 2^k", kMessages,
               kAnyOrder, butterfly_all_reduce},
     Algorithm{all_reduce, "round-robin", "each slice straight to its owner, one per round, and the sums back",
@@ -118,7 +120,7 @@ constexpr std::array kAlgorithms{
     Algorithm{all_reduce, "circulant", "optimal volume in 2⌈log2 P⌉ rounds for any P", kMessages, kAnyOrder,
               circulant_all_reduce},
     Algorithm{all_reduce, "mst", "reduce, then broadcast, on a minimum spanning tree", kMessages, kAnyOrder,
-              mst_all_reduce},
+              mst_all_reduce, kPipelined},
     Algorithm{all_reduce, "canonical", "slices pairwise, summed in canonical order: deterministic at optimal volume",
               kMessages, kCanonical, canonical_all_reduce},
 

@@ -25,6 +25,7 @@ class TcpTransport final : public Transport {
   std::string_view name() const override { return "tcp"; }
   int rank() const override { return rank_; }
   int size() const override { return size_; }
+  int ranks_on_host() const override { return ranks_on_host_; }
   std::unique_ptr<Channel> open(std::uint64_t id, std::span<const int> members, Deadline deadline) override;
   Heap& heap() override { return heap_; }
   void abort(std::string_view why) noexcept override { control_->abort(why); }
@@ -37,7 +38,7 @@ class TcpTransport final : public Transport {
   void meet(const WorldSpec& spec, const ConnectOptions& options, const Key& key, DoorLimits limits, Deadline deadline);
   Fd call(int peer, Purpose purpose, std::uint64_t channel, Deadline deadline);
 
-  const int rank_, size_;
+  const int rank_, size_, ranks_on_host_;
   const bool payload_checksum_;
   // Shared with the channels, which may be destroyed after the transport.
   const std::shared_ptr<Failure> failure_ = std::make_shared<Failure>();
