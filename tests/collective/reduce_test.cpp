@@ -195,11 +195,12 @@ Bytes random_elements(DType type, std::size_t elements, std::mt19937_64& random)
   return out;
 }
 
-// The machine's SIMD targets, each of which the tests force in turn.
+// The SIMD targets of this machine that kernels are compiled for, each of which the tests force in turn.
 std::vector<std::int64_t> targets() {
   std::vector<std::int64_t> out;
   for (auto rest = static_cast<std::uint64_t>(hwy::SupportedTargets()); rest; rest &= rest - 1) {
-    out.push_back(std::int64_t{1} << std::countr_zero(rest));
+    const auto target = std::int64_t{1} << std::countr_zero(rest);
+    if (target != HWY_SSSE3 && target != HWY_AVX3_DL) out.push_back(target);
   }
   return out;
 }
@@ -219,16 +220,17 @@ class Forced {
 // A buffer at a chosen distance from a 64-byte boundary, with guards on both sides.
 class Placed {
  public:
-  Placed(std::size_t bytes, std::size_t shift) : memory_(bytes + 256, std::byte{0xcd}), bytes_(bytes) {
+  Placed(std::size_t bytes, std::size_t shift) : memory_(bytes + 4 * 64), bytes_(bytes) {
     const auto at = reinterpret_cast<std::uintptr_t>(memory_.data());
-    start_ = 64 + (64 - at % 64) % 64 + shift;
+    start_ = (64 - at % 64) % 64 + shift;
+    if (start_ < 32) start_ += 64;
+    std::memset(data() - 32, 0xcd, bytes + 64);
   }
   std::byte* data() { return memory_.data() + start_; }
   void fill(const Bytes& from) { std::copy_n(from.begin(), bytes_, data()); }
-  bool guarded() const {
-    const auto clean = [](std::byte b) { return b == std::byte{0xcd}; };
-    return std::all_of(memory_.begin(), memory_.begin() + start_, clean) &&
-           std::all_of(memory_.begin() + start_ + bytes_, memory_.end(), clean);
+  bool guarded() {
+    static const Bytes clean(32, std::byte{0xcd});
+    return std::memcmp(data() - 32, clean.data(), 32) == 0 && std::memcmp(data() + bytes_, clean.data(), 32) == 0;
   }
 
  private:
@@ -287,6 +289,7 @@ class EveryType : public testing::TestWithParam<DType> {};
 TEST_P(EveryType, FoldIsTheCanonicalTreeEverywhere) {
   const DType type = GetParam();
   std::mt19937_64 random(7);
+  int turn = 0;
   for (const Op op : kOps) {
     if (!defined(type, op)) continue;
     for (const int k : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 33}) {
@@ -296,8 +299,9 @@ TEST_P(EveryType, FoldIsTheCanonicalTreeEverywhere) {
       for (const auto target : targets()) {
         const Forced forced(target);
         for (const std::size_t n : kLengths) {
-          for (int variant = 0; variant < 48; ++variant) {
-            const Case c{n, variant % 4, static_cast<std::size_t>(variant / 4 % 3 + 1),
+          // Every combination at one length; at the others, a seventh of them in turn.
+          for (int variant = n == 65 ? 0 : turn++ % 7; variant < 48; variant += n == 65 ? 1 : 7) {
+            const Case c{n, (variant + variant / 4) % 4, static_cast<std::size_t>(variant / 4 % 3 + 1),
                          variant / 12 % 2 ? Store::streaming : Store::plain, variant / 24 == 1};
             if (c.in_place && c.outs > data.size()) continue;
             ASSERT_EQ(try_fold(type, op, data, want, c), "") << "target " << target;

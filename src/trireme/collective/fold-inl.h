@@ -50,14 +50,14 @@ class Finish {
                                               : kDivide),
         factor_(how_ == kMultiply ? 1 / static_cast<T>(divisor) : static_cast<T>(divisor)) {}
 
-  template <std::size_t U, class W>
+  template <class W, std::size_t U>
   HWY_INLINE void operator()(W (&w)[U]) const {
     if (HWY_LIKELY(how_ == kNothing)) return;
     const auto factor = hn::Set(typename E::Number(), factor_);
     if (how_ == kMultiply) {
-      for (W& v : w) v = each([&](auto x) HWY_ATTR { return hn::Mul(x, factor); }, v);
+      for (W& x : w) x = each([&](auto v) HWY_ATTR { return hn::Mul(v, factor); }, x);
     } else {
-      for (W& v : w) v = each([&](auto x) HWY_ATTR { return hn::Div(x, factor); }, v);
+      for (W& x : w) x = each([&](auto v) HWY_ATTR { return hn::Div(v, factor); }, x);
     }
   }
 
@@ -69,13 +69,19 @@ class Finish {
 
 struct NoFinish {
   explicit HWY_INLINE NoFinish(int) {}
-  template <class A>
-  HWY_INLINE void operator()(A&) const {}
+  template <class W>
+  HWY_INLINE void operator()(W&) const {}
 };
 
 template <class E, class O>
 using FinishOf =
     std::conditional_t<std::is_same_v<O, Sum> && hwy::IsFloat<hn::TFromD<typename E::Number>>(), Finish<E>, NoFinish>;
+
+// Some bytes, then zeros up to `padded`; out of line because tails would otherwise be most of the code.
+HWY_NOINLINE inline void copy_part(void* to, const void* from, std::size_t bytes, std::size_t padded) {
+  std::memcpy(to, from, bytes);
+  if (padded > bytes) std::memset(static_cast<std::byte*>(to) + bytes, 0, padded - bytes);
+}
 
 // Memory as elements are stored: a vector at a time, the last one perhaps in part.
 template <class E>
@@ -83,102 +89,122 @@ struct Raw {
   using D = typename E::Stored;
   using T = typename E::Value;
   using Wide = typename E::Wide;
+  using Packed = hn::Vec<D>;
   static constexpr std::size_t kBytes = sizeof(T) * hn::MaxLanes(D());
   static constexpr bool kStreams = kBytes >= 16;  // Highway streams 16 bytes even of a shorter vector
+
+  static HWY_INLINE Packed pack(Wide w) { return E::narrow(w); }
 
   static HWY_INLINE Wide load(const std::byte* from) {
     return E::widen(hn::LoadU(D(), reinterpret_cast<const T*>(from)));
   }
-  static HWY_INLINE Wide load(const std::byte* from, std::size_t lanes) {
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-    return E::widen(hn::MaskedLoad(hn::FirstN(D(), lanes), D(), reinterpret_cast<const T*>(from)));
-#else
-    HWY_ALIGN T part[hn::MaxLanes(D())] = {};
-    std::memcpy(part, from, lanes * sizeof(T));
-    return E::widen(hn::Load(D(), part));
-#endif
-  }
-
   template <std::size_t U>
-  static HWY_INLINE void store(const Wide (&w)[U], std::byte* to, bool streaming) {
+  static HWY_INLINE void store(const Packed (&p)[U], std::byte* to, bool streaming) {
     if (kStreams && streaming && reinterpret_cast<std::uintptr_t>(to) % kBytes == 0) {
-      for (std::size_t u = 0; u < U; ++u) hn::Stream(E::narrow(w[u]), D(), reinterpret_cast<T*>(to + u * kBytes));
+      for (std::size_t u = 0; u < U; ++u) hn::Stream(p[u], D(), reinterpret_cast<T*>(to + u * kBytes));
     } else {
-      for (std::size_t u = 0; u < U; ++u) hn::StoreU(E::narrow(w[u]), D(), reinterpret_cast<T*>(to + u * kBytes));
+      for (std::size_t u = 0; u < U; ++u) hn::StoreU(p[u], D(), reinterpret_cast<T*>(to + u * kBytes));
     }
   }
-  static HWY_INLINE void store_part(Wide w, std::byte* to, std::size_t lanes) {
+
 #if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-    hn::BlendedStore(E::narrow(w), hn::FirstN(D(), lanes), D(), reinterpret_cast<T*>(to));
-#else
-    HWY_ALIGN T part[hn::MaxLanes(D())];
-    hn::Store(E::narrow(w), D(), part);
-    std::memcpy(to, part, lanes * sizeof(T));
-#endif
+  static HWY_INLINE Wide load_part(const std::byte* from, std::size_t lanes) {
+    return E::widen(hn::MaskedLoad(hn::FirstN(D(), lanes), D(), reinterpret_cast<const T*>(from)));
   }
+  static HWY_INLINE void store_part(Packed p, std::byte* to, std::size_t lanes) {
+    hn::BlendedStore(p, hn::FirstN(D(), lanes), D(), reinterpret_cast<T*>(to));
+  }
+#else
+  static HWY_INLINE Wide load_part(const std::byte* from, std::size_t lanes) {
+    if (HWY_LIKELY(lanes == hn::MaxLanes(D()))) return load(from);
+    HWY_ALIGN T part[hn::MaxLanes(D())];
+    copy_part(part, from, lanes * sizeof(T), kBytes);
+    return E::widen(hn::Load(D(), part));
+  }
+  static HWY_INLINE void store_part(Packed p, std::byte* to, std::size_t lanes) {
+    if (HWY_LIKELY(lanes == hn::MaxLanes(D()))) return hn::StoreU(p, D(), reinterpret_cast<T*>(to));
+    HWY_ALIGN T part[hn::MaxLanes(D())];
+    hn::Store(p, D(), part);
+    copy_part(to, part, lanes * sizeof(T), 0);
+  }
+#endif
 };
 
 // Scratch that keeps widened vectors, whole even where the elements end earlier.
 template <class E>
 struct Kept {
   using Wide = typename E::Wide;
+  using Packed = Wide;
   static constexpr std::size_t kBytes = sizeof(Wide);
+  static HWY_INLINE Packed pack(Wide w) { return w; }
   static HWY_INLINE Wide load(const std::byte* from) {
     Wide w;
     std::memcpy(&w, from, kBytes);
     return w;
   }
-  static HWY_INLINE Wide load(const std::byte* from, std::size_t) { return load(from); }
   template <std::size_t U>
-  static HWY_INLINE void store(const Wide (&w)[U], std::byte* to, bool) {
-    for (std::size_t u = 0; u < U; ++u) std::memcpy(to + u * kBytes, &w[u], kBytes);
+  static HWY_INLINE void store(const Packed (&p)[U], std::byte* to, bool) {
+    for (std::size_t u = 0; u < U; ++u) std::memcpy(to + u * kBytes, &p[u], kBytes);
   }
-  static HWY_INLINE void store_part(Wide w, std::byte* to, std::size_t) { std::memcpy(to, &w, kBytes); }
+  static HWY_INLINE Wide load_part(const std::byte* from, std::size_t) { return load(from); }
+  static HWY_INLINE void store_part(Packed p, std::byte* to, std::size_t) { std::memcpy(to, &p, kBytes); }
 };
 
-// The canonical tree over K pointers, `lanes...` empty for a whole vector.
-template <class From, class O, int K, class... Lanes>
-HWY_INLINE typename From::Wide tree(const std::byte* const* ins, std::size_t offset, Lanes... lanes) {
+// The canonical tree over K vectors, which `load(k)` gives.
+template <class O, int First, int K, class Load>
+HWY_INLINE auto tree(const Load& load) {
   if constexpr (K == 1) {
-    return From::load(ins[0] + offset, lanes...);
+    return load(First);
   } else {
     constexpr int kLeft = canonical_split(K);
-    const auto left = tree<From, O, kLeft>(ins, offset, lanes...);
-    const auto right = tree<From, O, K - kLeft>(ins + kLeft, offset, lanes...);
+    const auto left = tree<O, First, kLeft>(load);
+    const auto right = tree<O, First + kLeft, K - kLeft>(load);
     return each(O(), left, right);
   }
 }
 
-inline constexpr std::size_t kUnroll = 4;
+// Vectors of each input per turn of the loop: one cache line at least, for streaming.
+inline constexpr std::size_t kUnroll = HWY_TARGET == HWY_SCALAR ? 1 : 4;
 
 template <class E, class O, int K, class From = Raw<E>, class To = Raw<E>>
 HWY_NOINLINE void run(const Pass& pass) {
-  using Wide = typename E::Wide;
   constexpr std::size_t kLanes = hn::MaxLanes(typename E::Stored());
   const FinishOf<E, O> finish(pass.divisor);
   const std::byte* ins[K];
   for (int k = 0; k < K; ++k) ins[k] = static_cast<const std::byte*>(pass.ins[k]) + pass.in_offset;
-  const auto out = [&](std::size_t j) HWY_ATTR { return static_cast<std::byte*>(pass.outs[j]) + pass.out_offset; };
+  const auto out = [&](std::size_t j, std::size_t vector) HWY_ATTR {
+    return static_cast<std::byte*>(pass.outs[j]) + pass.out_offset + vector * To::kBytes;
+  };
   const std::size_t outs_count = pass.outs_count;
   const bool streaming = pass.streaming;
 
   std::size_t left = pass.elements, vector = 0;
   for (; left >= kUnroll * kLanes; left -= kUnroll * kLanes, vector += kUnroll) {
-    Wide w[kUnroll];
-    for (std::size_t u = 0; u < kUnroll; ++u) w[u] = tree<From, O, K>(ins, (vector + u) * From::kBytes);
-    finish(w);
-    for (std::size_t j = 0; j < outs_count; ++j) To::store(w, out(j) + vector * To::kBytes, streaming);
+    typename E::Wide wide[kUnroll];
+    typename To::Packed packed[kUnroll];
+    for (std::size_t u = 0; u < kUnroll; ++u) {
+      const std::size_t at = (vector + u) * From::kBytes;
+      wide[u] = tree<O, 0, K>([&](int k) HWY_ATTR { return From::load(ins[k] + at); });
+    }
+    finish(wide);
+    for (std::size_t u = 0; u < kUnroll; ++u) packed[u] = To::pack(wide[u]);
+    for (std::size_t j = 0; j < outs_count; ++j) To::store(packed, out(j, vector), streaming);
   }
-  for (; left >= kLanes; left -= kLanes, ++vector) {
-    Wide w[1] = {tree<From, O, K>(ins, vector * From::kBytes)};
-    finish(w);
-    for (std::size_t j = 0; j < outs_count; ++j) To::store(w, out(j) + vector * To::kBytes, streaming);
+  for (; left > 0; ++vector) {
+    const std::size_t lanes = left < kLanes ? left : kLanes, at = vector * From::kBytes;
+    typename E::Wide wide[] = {tree<O, 0, K>([&](int k) HWY_ATTR { return From::load_part(ins[k] + at, lanes); })};
+    finish(wide);
+    const auto packed = To::pack(wide[0]);
+    for (std::size_t j = 0; j < outs_count; ++j) To::store_part(packed, out(j, vector), lanes);
+    left -= lanes;
   }
-  if (left == 0) return;
-  Wide w[1] = {tree<From, O, K>(ins, vector * From::kBytes, left)};
-  finish(w);
-  for (std::size_t j = 0; j < outs_count; ++j) To::store_part(w[0], out(j) + vector * To::kBytes, left);
 }
+
+// The most inputs that one loop takes. Few, to compile fast, where speed does not matter: old machines, rare operators.
+template <class O>
+inline constexpr int kWidest = HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSE4 ? 2
+                               : std::is_same_v<O, Sum>                           ? 8
+                                                                                  : 4;
 
 // Partial results of one block: level i holds `leaves[i]` inputs, each level more than all above it together.
 template <class E, class O>
@@ -189,7 +215,7 @@ class Stack {
   // Folds the block of `pass` over k inputs, k ≥ 2, into its outputs.
   void fold(int k) {
     for (int next = 0; next < k;) {
-      const int leaf = k - next >= 8 ? 8 : canonical_split(k - next + 1);
+      const int leaf = k - next >= kWidest<O> ? kWidest<O> : canonical_split(k - next + 1);
       push(next, leaf);
       next += leaf;
       while (next < k && depth_ >= 2 && leaves_[depth_ - 2] == leaves_[depth_ - 1]) merge();
@@ -211,19 +237,13 @@ class Stack {
   void push(int first, int leaf) {
     void* const to = levels_[depth_];
     const Pass pass{pass_.ins + first, pass_.in_offset, &to, 0, 1, pass_.elements};
-    switch (leaf) {
-      case 8:
-        run<E, O, 8, Raw<E>, Block>(pass);
-        break;
-      case 4:
-        run<E, O, 4, Raw<E>, Block>(pass);
-        break;
-      case 2:
-        run<E, O, 2, Raw<E>, Block>(pass);
-        break;
-      default:
-        run<E, Sum, 1, Raw<E>, Block>(pass);
-        break;
+    if (leaf == 1) run<E, Sum, 1, Raw<E>, Block>(pass);
+    if (leaf == 2) run<E, O, 2, Raw<E>, Block>(pass);
+    if constexpr (kWidest<O> >= 4) {
+      if (leaf == 4) run<E, O, 4, Raw<E>, Block>(pass);
+    }
+    if constexpr (kWidest<O> >= 8) {
+      if (leaf == 8) run<E, O, 8, Raw<E>, Block>(pass);
     }
     leaves_[depth_++] = leaf;
   }
@@ -244,16 +264,14 @@ class Stack {
 };
 
 template <class E, class O>
-void fold_pass(const Pass& pass, std::size_t k) {
-  switch (k) {
-    case 2:
-      return run<E, O, 2>(pass);
-    case 3:
-      return run<E, O, 3>(pass);
-    case 4:
-      return run<E, O, 4>(pass);
-    case 8:
-      return run<E, O, 8>(pass);
+HWY_NOINLINE void fold_pass(const Pass& pass, std::size_t k) {
+  if (k == 2) return run<E, O, 2>(pass);
+  if constexpr (kWidest<O> >= 4) {
+    if (k == 4) return run<E, O, 4>(pass);
+  }
+  if constexpr (kWidest<O> >= 8) {
+    if (k == 3) return run<E, O, 3>(pass);
+    if (k == 8) return run<E, O, 8>(pass);
   }
   constexpr std::size_t kBlock = Stack<E, O>::kElements;
   for (std::size_t done = 0; done < pass.elements; done += kBlock) {
@@ -293,7 +311,7 @@ HWY_INLINE Pass whole_pass(std::span<const void* const> ins, std::span<void* con
 }
 
 // Bytes from one place to many.
-inline void spread(const void* from, std::span<void* const> outs, std::size_t bytes, Store store) {
+HWY_NOINLINE inline void spread(const void* from, std::span<void* const> outs, std::size_t bytes, Store store) {
   aligned_passes<std::uint8_t>(whole_pass({&from, 1}, outs, bytes, store),
                                [](const Pass& pass) HWY_ATTR { run<Plain<std::uint8_t>, Sum, 1>(pass); });
 }
