@@ -1,0 +1,67 @@
+#include "trireme/net/launch/launch.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "trireme/base/error.h"
+#include "trireme/net/launch/launcher.h"
+
+namespace trireme::net {
+namespace {
+
+void check(const LaunchSpec& spec) {
+  auto require = [](bool good, const std::string& otherwise) {
+    if (!good) throw ConfigError(otherwise);
+  };
+  require(!spec.command.empty(), "no program to run; write it after --");
+  require(spec.workers >= 1 && spec.workers <= kMostWorkers,
+          fmt::format("{} workers: there can be 1 to {} on a host", spec.workers, kMostWorkers));
+  require(spec.transport == "auto" || spec.transport == "shm" || spec.transport == "tcp",
+          fmt::format("transport '{}' is not one of auto, shm, tcp", spec.transport));
+  require(spec.nodes >= 1, fmt::format("{} nodes: there must be at least one", spec.nodes));
+  require(spec.node >= 0 && spec.node < spec.nodes,
+          fmt::format("node rank {} is not below the number of nodes, {}", spec.node, spec.nodes));
+  require(spec.nodes == 1 || !spec.endpoint.empty(),
+          "several nodes need --rdzv-endpoint HOST:PORT, where node 0 listens");
+  require(spec.nodes == 1 || spec.transport != "shm",
+          "transport shm reaches one host only; use tcp or auto on several");
+  for (double seconds : {spec.grace_s, spec.timeout_s, spec.silence_s}) {
+    require(std::isfinite(seconds) && seconds >= 0 && seconds <= 1e6,
+            fmt::format("{} is not a time in seconds", seconds));
+  }
+}
+
+// Descriptors 0, 1 and 2 must be taken, lest a pipe gets their numbers.
+void fill_standard_descriptors() {
+  int fd = 0;
+  while (fd >= 0 && fd <= 2) fd = ::open("/dev/null", O_RDWR);
+  if (fd > 2) ::close(fd);
+}
+
+}  // namespace
+
+OpenFilesLimit::OpenFilesLimit(int workers) {
+  ::getrlimit(RLIMIT_NOFILE, &before_);
+  rlim_t needed = 4 * static_cast<rlim_t>(workers) + 128;
+  if (before_.rlim_cur >= needed) return;
+  if (before_.rlim_max < needed) {
+    throw ConfigError(fmt::format("{} workers need {} open files, and the limit here is {}; raise it with ulimit -Hn",
+                                  workers, needed, before_.rlim_max));
+  }
+  rlimit raised{needed, before_.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &raised);
+}
+
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe"); }
+
+LaunchResult launch(const LaunchSpec& spec) {
+  check(spec);
+  fill_standard_descriptors();
+  return Launcher(spec).run();
+}
+
+}  // namespace trireme::net

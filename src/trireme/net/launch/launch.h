@@ -1,0 +1,62 @@
+// Starts a program on several workers of this host, or this host's share of a job that spans hosts, and stays until
+// the last of them is gone. Used by `trireme run`, and by commands that launch themselves.
+#pragma once
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace trireme::net {
+
+enum class Output {
+  prefix,       // whole lines, each begun by "[rank] "
+  lines,        // whole lines as they are
+  passthrough,  // the workers write to our stdout and stderr themselves
+  capture,      // every piece goes to LaunchSpec::capture, nothing is printed
+};
+
+struct LaunchSpec {
+  std::string name = "trireme run";  // begins each line said on stderr
+  std::vector<std::string> command;  // the program (a path, or a name in PATH) and its arguments
+  int workers = 1;                   // on this host
+  std::string transport = "auto";    // TRIREME_TRANSPORT of the workers: auto, shm or tcp
+  std::string bind;                  // TRIREME_BIND of the workers; empty: loopback, or the address nodes meet at
+  std::string key_file;              // hex, mode 0600; empty: TRIREME_KEY_FILE or TRIREME_KEY if set, else a fresh key
+  std::vector<std::pair<std::string, std::string>> env;  // added for every worker, over what is inherited
+
+  Output output = Output::prefix;
+  std::function<void(int rank, bool is_stderr, std::string_view bytes)> capture;
+  bool stdin_to_rank0 = true;  // else every worker reads an empty stdin
+  bool verbose = false;
+  double grace_s = 0.5;  // from SIGTERM to SIGKILL when the rest is stopped
+
+  // Several hosts: each runs a launcher with the same endpoint and key; node 0's listens there.
+  int nodes = 1;
+  int node = 0;
+  std::string endpoint;   // "host:port"; empty: this host alone
+  double timeout_s = 60;  // for all nodes to arrive
+  double silence_s = 3;   // a node that says nothing for this long is lost
+};
+
+struct LaunchResult {
+  int exit_code = 0;    // 0 when every worker ended with 0, else the culprit's: its code, or 128 + signal
+  std::string failure;  // one line on who failed and how; empty when all is well
+  int rank = -1;        // the culprit, if it is a worker of this host
+  pid_t pid = -1;
+  int wait_status = 0;  // as from waitpid
+};
+
+inline constexpr int kMostWorkers = 4096;
+
+// Throws ConfigError on a specification that cannot be, before anything was started; Timeout when nodes stay away;
+// ProtocolError when another node has another key. When it returns or throws, no process started by it is left: not
+// even if this process is killed meanwhile. Call it from a process without other threads: it forks.
+LaunchResult launch(const LaunchSpec& spec);
+
+// This very program, for commands that launch themselves.
+std::string own_program();
+
+}  // namespace trireme::net

@@ -1,0 +1,97 @@
+// The launcher's own process: one loop over its workers' output, the guardian, signals and the other nodes.
+#pragma once
+#include <sys/resource.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/net/launch/event_loop.h"
+#include "trireme/net/launch/guardian.h"
+#include "trireme/net/launch/job_key.h"
+#include "trireme/net/launch/launch.h"
+#include "trireme/net/launch/node_link.h"
+#include "trireme/net/launch/output.h"
+#include "trireme/net/launch/signals.h"
+#include "trireme/net/launch/stdin_relay.h"
+
+namespace trireme::net {
+
+// Lets this process hold the pipes of many workers; the limit is put back at the end.
+class OpenFilesLimit {
+ public:
+  explicit OpenFilesLimit(int workers);
+  ~OpenFilesLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+  OpenFilesLimit(const OpenFilesLimit&) = delete;
+  const rlimit& before() const { return before_; }
+
+ private:
+  rlimit before_{};
+};
+
+class Launcher {
+ public:
+  explicit Launcher(const LaunchSpec& spec);
+  LaunchResult run();
+
+ private:
+  struct Worker {
+    bool running = false;
+    pid_t pid = -1;
+    int status = 0;
+  };
+
+  void place_alone();
+  void join_nodes();
+  NodeEvents node_events();
+  void start();
+  // Both open what a worker gets as 0, 1 and 2; `theirs` is closed here once the workers have it.
+  void connect_output(int rank, WorkerStart& worker, std::vector<Fd>& theirs);
+  int stdin_for(int rank, std::vector<Fd>& theirs);
+
+  void on_guardian();
+  void on_worker_ended(const GuardianEvent& event);
+  void on_all_ended();
+  void on_signal(int number, bool from_here);
+  void on_output_broken(int error);
+
+  // A failure found here: node 0 and a lone node decide what is told, after a moment in which a better cause may come.
+  void consider(const JobFailure& failure, const Worker* worker = nullptr);
+  void decide();
+  // The decision, ours or node 0's: ends the job.
+  void stop_because(const JobFailure& failure);
+  JobFailure failure_of(int local_rank, const GuardianEvent& event) const;
+  std::string interrupted_text() const;
+  void say(std::string_view line);
+  bool over() const;
+  LaunchResult result() const;
+
+  const LaunchSpec& spec_;
+  const std::string program_;
+  const std::string host_;
+  OpenFilesLimit open_files_;
+  SignalCatcher signals_;
+  EventLoop loop_;
+  OutputMux output_;
+  JobKey key_;
+  Fd rendezvous_;  // rank 0 inherits it
+  std::unique_ptr<NodeLink> link_;
+  std::unique_ptr<StdinRelay> stdin_;
+  std::unique_ptr<Guardian> guardian_;
+  Placement placement_;
+  std::vector<Worker> workers_;
+  int running_ = 0;
+
+  std::optional<JobFailure> candidate_;  // considered, not decided
+  int culprit_ = -1;                     // its local rank, if it is one of ours
+  std::optional<JobFailure> failure_;
+  int stopped_ = 0;  // workers that ran when the job was stopped
+  int interrupted_by_ = 0;
+  Clock::time_point interrupted_at_{};
+  bool interruption_ended_workers_ = false;
+  bool ended_ = false;     // nothing runs here any more
+  bool finished_ = false;  // nor anywhere
+};
+
+}  // namespace trireme::net

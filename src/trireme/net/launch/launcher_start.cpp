@@ -1,0 +1,164 @@
+// The beginning of a launch: where this node stands, what its workers are given, and their start.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+
+#include "trireme/base/error.h"
+#include "trireme/net/launch/launcher.h"
+#include "trireme/net/launch/worker_environment.h"
+
+namespace trireme::net {
+namespace {
+
+std::string fresh_job_name() {
+  std::array<std::uint8_t, 8> bytes;
+  fill_random(bytes);
+  std::string name = "job-";
+  for (auto byte : bytes) name += fmt::format("{:02x}", byte);
+  return name;
+}
+
+Address first_address(const std::string& host, int port) { return resolve(host, port).front(); }
+
+bool on_loopback(const std::string& host) {
+  try {
+    return first_address(host, 0).is_loopback();
+  } catch (const ConfigError&) {
+    return false;  // a name that is not known yet
+  }
+}
+
+std::pair<Fd, Fd> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw Error(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+int port_of(const Fd& listener) { return local_address(listener.get()).port(); }
+
+std::string bind_of(const LaunchSpec& spec) {
+  if (!spec.bind.empty()) return spec.bind;
+  const char* value = std::getenv("TRIREME_BIND");
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+void Launcher::place_alone() {
+  placement_.world_size = spec_.workers;
+  placement_.job = fresh_job_name();
+  placement_.bind = bind_of(spec_);
+  Address here = first_address(placement_.bind.empty() ? "127.0.0.1" : placement_.bind, 0);
+  rendezvous_ = listen_at(here);
+  placement_.rendezvous_port = port_of(rendezvous_);
+  placement_.master_port = port_of(listen_at(here));  // closed again: free for whoever wants it
+  if (here.is_wildcard()) here = first_address(here.family() == AF_INET6 ? "::1" : "127.0.0.1", 0);
+  placement_.master_host = numeric_host(here);
+  key_ = choose_job_key(spec_.key_file, 1, here.is_loopback());
+  start();
+}
+
+void Launcher::join_nodes() {
+  NodeSpec node;
+  node.nodes = spec_.nodes;
+  node.node = spec_.node;
+  node.workers = spec_.workers;
+  node.host = host_;
+  node.endpoint = parse_host_port(spec_.endpoint, "--rdzv-endpoint");
+  node.timeout_s = spec_.timeout_s;
+  node.silence_s = spec_.silence_s;
+  std::string bind = bind_of(spec_);
+  if (spec_.node != 0) {
+    key_ = choose_job_key(spec_.key_file, spec_.nodes, on_loopback(node.endpoint.host));
+    node.key = key_.key;
+    link_ = call_node_zero(loop_, node, node_events());
+    return;
+  }
+  node.listen = first_address(bind.empty() ? node.endpoint.host : bind, node.endpoint.port);
+  key_ = choose_job_key(spec_.key_file, spec_.nodes, node.listen.is_loopback());
+  node.key = key_.key;
+  Address any_port = node.listen;
+  any_port.set_port(0);
+  rendezvous_ = listen_at(any_port);
+  Placement offer;
+  offer.job = fresh_job_name();
+  offer.rendezvous_port = port_of(rendezvous_);
+  offer.master_port = port_of(listen_at(any_port));
+  link_ = listen_for_nodes(loop_, node, offer, node_events());
+}
+
+NodeEvents Launcher::node_events() {
+  NodeEvents events;
+  events.placed = [this](const Placement& placement) {
+    placement_ = placement;
+    if (auto bind = bind_of(spec_); !bind.empty()) placement_.bind = bind;
+    start();
+  };
+  events.failed = [this](const JobFailure& failure) { link_->decides() ? consider(failure) : stop_because(failure); };
+  events.signal = [this](int number) { on_signal(number, false); };
+  events.finished = [this] { finished_ = true; };
+  events.say = [this](std::string_view line) { say(line); };
+  return events;
+}
+
+void Launcher::start() {
+  bool threads_are_ours = std::getenv("OMP_NUM_THREADS") == nullptr;
+  if (spec_.verbose) {
+    say(fmt::format("{}: {} on ranks {} to {} of {}; {}", placement_.job, program_, placement_.first_rank,
+                    placement_.first_rank + spec_.workers - 1, placement_.world_size,
+                    threads_are_ours ? fmt::format("OMP_NUM_THREADS={}", threads_per_worker(spec_.workers))
+                                     : "OMP_NUM_THREADS is left as it is"));
+  }
+  Variables common = common_environment(spec_, placement_, key_for_workers(key_, placement_.job));
+  GuardianSpec guarded;
+  guarded.program = program_;
+  guarded.arguments = spec_.command;
+  guarded.grace = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(spec_.grace_s));
+  guarded.signal_mask = signals_.mask_before();
+  guarded.open_files = open_files_.before();
+  std::vector<Fd> theirs;
+  for (int local = 0; local < spec_.workers; ++local) {
+    int rank = placement_.first_rank + local;
+    WorkerStart worker;
+    worker.in = stdin_for(rank, theirs);
+    connect_output(rank, worker, theirs);
+    if (rank == 0) worker.keep = rendezvous_.get();
+    worker.environment = worker_environment(common, rank, local, worker.keep);
+    guarded.workers.push_back(std::move(worker));
+    workers_[static_cast<std::size_t>(local)].running = true;
+  }
+  running_ = spec_.workers;
+  guardian_ = std::make_unique<Guardian>(guarded);
+  rendezvous_.reset();
+  loop_.watch(guardian_->fd(), EPOLLIN, [this](std::uint32_t) { on_guardian(); });
+}
+
+int Launcher::stdin_for(int rank, std::vector<Fd>& theirs) {
+  if (rank == 0 && spec_.stdin_to_rank0) {
+    if (::isatty(0) == 0) return -1;
+    auto [read_end, write_end] = make_pipe();
+    theirs.push_back(std::move(read_end));
+    stdin_ = std::make_unique<StdinRelay>(loop_, std::move(write_end));
+  } else {
+    theirs.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  }
+  return theirs.back().get();
+}
+
+void Launcher::connect_output(int rank, WorkerStart& worker, std::vector<Fd>& theirs) {
+  if (spec_.output == Output::passthrough) return;
+  for (bool is_stderr : {false, true}) {
+    auto [read_end, write_end] = make_pipe();
+    ::fcntl(read_end.get(), F_SETFL, O_NONBLOCK);
+    (is_stderr ? worker.err : worker.out) = write_end.get();
+    output_.add(rank, is_stderr, std::move(read_end));
+    theirs.push_back(std::move(write_end));
+  }
+}
+
+}  // namespace trireme::net
