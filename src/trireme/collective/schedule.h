@@ -15,8 +15,9 @@
 //   barrier          –                –
 // `input` is never written. Input and output may be the same memory (broadcast's and reduce's root, all_reduce), or
 // input may be its own block of the output (all_gather, gather's root) or output its own block of the input
-// (reduce_scatter, scatter's root); all_to_all is never in place. A schedule starts by copying its own part from input to output, a copy that costs nothing when
-// both are one place, and never reads input once peers may have written there.
+// (reduce_scatter, scatter's root); all_to_all is never in place. A schedule starts by copying its own part from input
+// to output, a copy that costs nothing when both are one place, and never reads input once peers may have written
+// there.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -29,13 +30,21 @@
 namespace trireme {
 
 enum class Collective : std::uint8_t {
-  broadcast, scatter, gather, reduce, all_gather, reduce_scatter, all_reduce, all_to_all, barrier
+  broadcast,
+  scatter,
+  gather,
+  reduce,
+  all_gather,
+  reduce_scatter,
+  all_reduce,
+  all_to_all,
+  barrier
 };
-inline constexpr std::array kCollectives{
-    Collective::broadcast,      Collective::scatter,    Collective::gather,     Collective::reduce, Collective::all_gather,
-    Collective::reduce_scatter, Collective::all_reduce, Collective::all_to_all, Collective::barrier};
+inline constexpr std::array kCollectives{Collective::broadcast,  Collective::scatter,    Collective::gather,
+                                         Collective::reduce,     Collective::all_gather, Collective::reduce_scatter,
+                                         Collective::all_reduce, Collective::all_to_all, Collective::barrier};
 
-std::string_view name(Collective what);           // "all-reduce"
+std::string_view name(Collective what);              // "all-reduce"
 Collective parse_collective(std::string_view text);  // "all-reduce", "all_reduce", "allreduce"; throws ConfigError
 bool has_root(Collective what);
 bool reduces(Collective what);
@@ -64,8 +73,8 @@ struct Slice {
   std::size_t count = 0;
 };
 
-// What a round is made of. In a round, copy, reduce and combine are listed first and run in that order; then all sends and
-// receives (or, in a shared schedule, all reads and reduce_froms) run at once, in any order. Hence within one round
+// What a round is made of. In a round, copy, reduce and combine are listed first and run in that order; then all sends
+// and receives (or, in a shared schedule, all reads and reduce_froms) run at once, in any order. Hence within one round
 // no receive may touch what a send reads or another receive writes.
 enum class StepKind : std::uint8_t {
   copy,         // to ← from
