@@ -41,6 +41,7 @@ class Check {
   void check_slice(int rank, int round, int owner, const Slice& slice) const;
   void check_shared_step(int rank, int round, const Step& step) const;
   void run_round(int round);
+  void run_steps(Memory& memory, int round) const;
   void exchange(Memory& memory) const;
   void hear();
   void check_result(const Memory& memory);
@@ -106,6 +107,25 @@ void Check::check_step(int rank, int round, const Step& step) const {
                 {step.from.buffer, step.from.offset + (call_.ranks - 1) * step.stride, step.from.count});
 }
 
+// Runs `what`; its violations tell whether they are of the in-place run.
+template <class What>
+void said_of(const Memory& memory, What what) {
+  try {
+    what();
+  } catch (const Violation& violation) {
+    if (!memory.is_in_place()) throw;
+    throw Violation(fmt::format("in place: {}", violation.what()));
+  }
+}
+
+void Check::run_steps(Memory& memory, int round) const {
+  memory.begin_round(round);
+  for (int rank = 0; rank < call_.ranks; ++rank)
+    for (const Step& step : rounds_[rank])
+      if (is_local(step.kind)) memory.local(rank, step);
+  exchange(memory);
+}
+
 void Check::exchange(Memory& memory) const {
   for (const Message& m : messages_)
     memory.receive(m.receiver, m.receive, rounds_[m.receiver][m.receive], m.sender, m.send, rounds_[m.sender][m.send]);
@@ -142,13 +162,7 @@ void Check::run_round(int round) {
     if (const auto sent = rounds_[m.sender][m.send].from.count, taken = rounds_[m.receiver][m.receive].to.count;
         sent != taken)
       fail(m.receiver, round, fmt::format("receives {} elements of rank {}, which sends {}", taken, m.sender, sent));
-  for (Memory& memory : memories_) {
-    memory.begin_round(round);
-    for (int rank = 0; rank < call_.ranks; ++rank)
-      for (const Step& step : rounds_[rank])
-        if (is_local(step.kind)) memory.local(rank, step);
-    exchange(memory);
-  }
+  for (Memory& memory : memories_) said_of(memory, [&] { run_steps(memory, round); });
   if (call_.what == Collective::barrier) hear();
 }
 
@@ -220,11 +234,7 @@ void Check::run() {
     if (schedules_[rank].rounds != rounds)
       throw Violation(fmt::format("rank {} has {} rounds, rank 0 has {}", rank, schedules_[rank].rounds, rounds));
   for (int round = 0; round < rounds; ++round) run_round(round);
-  for (const Memory& memory : memories_) try {
-      check_result(memory);
-    } catch (const Violation& violation) {
-      throw Violation(fmt::format("{}{}", memory.is_in_place() ? "in place: " : "", violation.what()));
-    }
+  for (const Memory& memory : memories_) said_of(memory, [&] { check_result(memory); });
   if (call_.what != Collective::barrier) return;
   if (algorithm_.shared) {
     if (rounds == 0) throw Violation("a barrier needs a round for ranks to meet");

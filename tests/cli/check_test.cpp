@@ -1,0 +1,87 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "trireme/collective/schedule.h"
+
+namespace trireme {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Outcome {
+  int code;
+  std::string text;  // stdout and stderr
+};
+
+Outcome check(const std::string& arguments) {
+  FILE* pipe = popen((std::string(TRIREME_PROGRAM) + " check " + arguments + " 2>&1").c_str(), "r");
+  Outcome outcome{-1, ""};
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> buffer;
+  for (std::size_t got; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+    outcome.text.append(buffer.data(), got);
+  outcome.code = WEXITSTATUS(pclose(pipe));
+  return outcome;
+}
+
+TEST(CheckCommand, PrintsATableOfAllAlgorithms) {
+  const Outcome outcome = check("--ranks 1..5,9");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, StartsWith("collective      algorithm                ranks"));
+  EXPECT_THAT(outcome.text, HasSubstr("all-reduce      ring                     1..5,9"));
+  std::size_t proven = 0;
+  for (std::size_t at = 0; (at = outcome.text.find("  proven\n", at)) != std::string::npos; ++at) ++proven;
+  EXPECT_EQ(proven, algorithms().size());
+}
+
+TEST(CheckCommand, GivesOneJsonObjectPerAlgorithm) {
+  const Outcome outcome = check("--json --collective allreduce -n 4");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  std::istringstream lines(outcome.text);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const auto object = nlohmann::json::parse(line);
+    EXPECT_EQ(object.at("collective"), "all-reduce");
+    EXPECT_EQ(object.at("proven"), true);
+    EXPECT_EQ(object.at("ranks"), std::vector<int>{4});
+    EXPECT_EQ(object.at("cases"), 5);
+    if (object.at("algorithm") == "ring") {
+      EXPECT_EQ(object.at("rounds"), 6);
+    }
+  }
+  EXPECT_EQ(count, algorithms_for(Collective::all_reduce).size());
+}
+
+TEST(CheckCommand, ChoosesByName) {
+  EXPECT_THAT(check("--ranks 3 --algorithm ring").text, HasSubstr("3 algorithms proven"));
+  EXPECT_THAT(check("--ranks 3 --algorithm halving_doubling").text, HasSubstr("1 algorithms proven in 5 cases"));
+  EXPECT_THAT(check("--ranks 3 --collective barrier --algorithm tree").text, HasSubstr("1 algorithms proven"));
+}
+
+TEST(CheckCommand, AnswersBadInputWithOneLine) {
+  const auto expect = [](const std::string& arguments, const std::string& text) {
+    const Outcome outcome = check(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_THAT(outcome.text, StartsWith("trireme: "));
+    EXPECT_THAT(outcome.text, HasSubstr(text));
+    EXPECT_EQ(outcome.text.find('\n'), outcome.text.size() - 1) << outcome.text;
+  };
+  expect("--ranks 0", "--ranks: '0'");
+  expect("--ranks 1..x", "--ranks: 'x'");
+  expect("--ranks 1000", "--ranks: 1000 is too many; up to 128 are checked");
+  expect("--algorithm rung", "no algorithm 'rung'; there are: direct,");
+  expect("--collective all", "unknown collective 'all'");
+  expect("--collective barrier --algorithm ring", "no algorithm 'ring' for barrier");
+  expect("--fast", "--fast");
+}
+
+}  // namespace
+}  // namespace trireme
