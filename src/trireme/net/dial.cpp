@@ -15,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr Duration kAttempt = 5s;
+constexpr Duration kStaleAttempt = 1s;  // what listens there may be anything
 
 struct Outcome {
   Fd fd;
@@ -78,11 +79,12 @@ Fd dial(const std::function<std::optional<Place>()>& place, const Link& link, De
         const DialOptions& options) {
   std::string last = "its address is not known yet";
   Duration pause = 2ms;
+  const Duration attempt_span = options.may_be_stale ? kStaleAttempt : kAttempt;
   while (true) {
     options.check();
     if (auto at = place()) {
       for (const Address& address : at->addresses) {
-        Outcome outcome = attempt(address, at->session, link, Deadline::in(std::min(kAttempt, deadline.left())));
+        Outcome outcome = attempt(address, at->session, link, Deadline::in(std::min(attempt_span, deadline.left())));
         if (outcome.fd) return std::move(outcome.fd);
         if (outcome.refused && !options.may_be_stale) throw ProtocolError(outcome.failure);
         last = std::move(outcome.failure);

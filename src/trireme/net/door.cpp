@@ -9,8 +9,9 @@
 namespace trireme::net {
 
 struct Door::Visitor {
-  Visitor(Fd connection, const Door& door)
+  Visitor(Fd connection, const Address& from, const Door& door)
       : fd(std::move(connection)),
+        address(from),
         keeper(door.session_, door.rank_, door.ranks_),
         leave(Deadline::in(door.limits_.patience)) {}
 
@@ -23,12 +24,9 @@ struct Door::Visitor {
   bool send(const Reply& reply) const {
     return ::send(fd.get(), &reply, sizeof reply, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof reply;
   }
-  std::string name() const {
-    auto address = peer_address(fd.get());
-    return address ? to_string(*address) : "a peer";
-  }
 
   Fd fd;
+  const Address address;
   Doorkeeper keeper;
   Deadline leave;
   const Clock::time_point since = Clock::now();
@@ -69,14 +67,17 @@ void Door::accept_all() {
       if (Clock::now() - visitors_.front()->since < limits_.grace) break;
       visitors_.pop_front();
     }
-    Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    Address from;
+    from.length = sizeof from.storage;
+    Fd fd(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from.storage), &from.length,
+                    SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!fd) {
       if (errno == EAGAIN) return;
       if (errno == EINTR || errno == ECONNABORTED || errno == EPROTO) continue;
       break;  // no descriptors left: try again later
     }
     tune(fd.get());
-    visitors_.push_back(std::make_unique<Visitor>(std::move(fd), *this));
+    visitors_.push_back(std::make_unique<Visitor>(std::move(fd), from, *this));
   }
   full_ = true;
 }
@@ -92,7 +93,7 @@ Door::Step Door::advance(Visitor& visitor, const Admit& admit, const Enter& ente
 
   auto refuse = [&](Verdict verdict) {
     if (verdict != Verdict::not_ours) {
-      report(fmt::format("refused {}, which claims to be rank {}: {}", visitor.name(), visitor.hello.from,
+      report(fmt::format("refused {}, which claims to be rank {}: {}", to_string(visitor.address), visitor.hello.from,
                          reason(verdict)));
     }
     return Step::gone;
