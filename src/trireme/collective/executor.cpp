@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
+#include "trireme/collective/algorithms.h"
 #include "trireme/net/call.h"
 
 namespace trireme {
@@ -32,6 +33,9 @@ int output_blocks(Collective what, int ranks) {
   return many ? ranks : 1;
 }
 
+// A rank may have no such buffer.
+std::byte* shifted(std::byte* base, std::size_t bytes) { return base != nullptr ? base + bytes : nullptr; }
+
 }  // namespace
 
 Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> channel)
@@ -40,7 +44,7 @@ Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> chan
       board_(channel_->board()),
       scratch_(transport.heap()),
       stage_(transport.heap()),
-      peers_(channel_->size()),
+      peers_(channel_->size(), Peer{}),
       ins_(channel_->size()),
       outs_(channel_->size()) {}
 
@@ -74,7 +78,8 @@ void Executor::run(const Request& request, Duration timeout, const net::Patience
                    static_cast<std::uint8_t>(request.dtype),
                    static_cast<std::uint8_t>(request.op),
                    static_cast<std::uint8_t>(request.algorithm - algorithms().data())};
-  Run run{request, nullptr, call, patience, net::Watch(transport_, *channel_, call, timeout), nullptr, nullptr};
+  Run run{request, nullptr, call, patience, net::Watch(transport_, *channel_, call, timeout)};
+  run.element = size_of(request.dtype);
   transport_.enter(call);
   try {
     transport_.check();
@@ -101,7 +106,7 @@ void Executor::dispatch(Run& run) {
     throw ConfigError(fmt::format("algorithm '{}' needs ranks that share memory, which transport {} does not give",
                                   request.algorithm->name, transport_.name()));
   }
-  if (request.algorithm->name == "direct") return run_direct(run);
+  if (request.algorithm->plan == schedules::direct) return run_direct(run);
   const auto bytes = request.count * size_of(request.dtype) * (has_blocks(request.what) ? channel_->size() : 1);
   return 2 * bytes <= net::Post::kPayload || bytes == 0 ? run_in_posts(run) : run_staged(run);
 }
@@ -144,12 +149,13 @@ void Executor::run_in_posts(Run& run) {
     peers_[peer].stage = board_->post(peer, run.call.sequence).payload;
   }
   peers_[board_->rank()].stage = mine.payload;
-  local_steps(run, schedule.round(0), 0);
+  bind_segment(run, 0);
+  local_steps(run, schedule.round(0));
   meet(run);
   for (int k = 1; k < schedule.rounds(); ++k) {
     if (k > 1) sync(run);
-    local_steps(run, schedule.round(k), 0);
-    shared_steps(run, schedule.round(k), 0);
+    local_steps(run, schedule.round(k));
+    shared_steps(run, schedule.round(k));
   }
 }
 
@@ -190,10 +196,11 @@ void Executor::run_direct(Run& run) {
   if (!peers_readable(run)) return run_staged_rounds(run);
   run.plan = &plan_for(request, *request.algorithm, 0);
   bind_peers(run);
+  bind_segment(run, 0);
   const auto& schedule = run.plan->schedule(0);
   for (int k = 0; k < schedule.rounds(); ++k) {
-    local_steps(run, schedule.round(k), 0);
-    shared_steps(run, schedule.round(k), 0);
+    local_steps(run, schedule.round(k));
+    shared_steps(run, schedule.round(k));
     sync(run);  // after the last round too: peers may still be reading my input
   }
 }
@@ -209,7 +216,7 @@ void Executor::run_staged(Run& run) {
 void Executor::run_staged_rounds(Run& run) {
   const auto& request = run.request;
   const auto& algorithm =
-      request.algorithm->name == "direct" ? find_algorithm(request.what, "staged") : *request.algorithm;
+      request.algorithm->plan == schedules::direct ? find_algorithm(request.what, "staged") : *request.algorithm;
   const auto per_block = request.stage_chunk / size_of(request.dtype) / (has_blocks(request.what) ? board_->size() : 1);
   run.plan = &plan_for(request, algorithm, std::max<std::size_t>(per_block, 64));
   const auto& plan = *run.plan;
@@ -220,8 +227,9 @@ void Executor::run_staged_rounds(Run& run) {
   for (int t = 0; t < plan.supersteps(); ++t) {
     for (int j = std::max(0, t - plan.rounds() + 1); j <= t && j < plan.segments(); ++j) {
       const auto steps = plan.schedule(j).round(t - j);
-      local_steps(run, steps, j);
-      shared_steps(run, steps, j);
+      bind_segment(run, j);
+      local_steps(run, steps);
+      shared_steps(run, steps);
     }
     if (t + 1 < plan.supersteps()) sync(run);
     if (t == 0) {
@@ -244,8 +252,9 @@ void Executor::run_messages(Run& run) {
     std::size_t posted = 0;
     for (int j = std::max(0, t - plan.rounds() + 1); j <= t && j < plan.segments(); ++j) {
       const auto steps = plan.schedule(j).round(t - j);
-      local_steps(run, steps, j);
-      post_messages(run, steps, j, posted);
+      bind_segment(run, j);
+      local_steps(run, steps);
+      post_messages(run, steps, posted);
     }
     await_tickets(run, posted);
   }
@@ -255,14 +264,13 @@ void Executor::run_messages(Run& run) {
   }
 }
 
-void Executor::post_messages(Run& run, std::span<const Step> steps, int segment, std::size_t& ticket) {
-  const auto element = size_of(run.request.dtype);
+void Executor::post_messages(Run& run, std::span<const Step> steps, std::size_t& ticket) {
+  const auto element = run.element;
   for (const Step& step : steps) {
     if (step.kind == StepKind::send) {
-      channel_->send(step.peer, run.call, {place(run, step.from, segment), step.from.count * element},
-                     tickets_[ticket++]);
+      channel_->send(step.peer, run.call, {place(run, step.from), step.from.count * element}, tickets_[ticket++]);
     } else if (step.kind == StepKind::recv || step.kind == StepKind::recv_reduce) {
-      net::Sink sink{place(run, step.to, segment), step.to.count * element,
+      net::Sink sink{place(run, step.to), step.to.count * element,
                      step.kind == StepKind::recv_reduce ? run.reduce : nullptr, static_cast<std::uint32_t>(element)};
       channel_->recv(step.peer, run.call, sink, tickets_[ticket++]);
     }
@@ -290,73 +298,70 @@ void Executor::await_tickets(Run& run, std::size_t tickets) {
 
 // ---- Steps ----
 
-std::byte* Executor::place(const Run& run, const Slice& slice, int segment) const {
-  const auto element = size_of(run.request.dtype);
+void Executor::bind_segment(Run& run, int segment) const {
   const auto& plan = *run.plan;
-  switch (slice.buffer) {
-    case Buffer::input:  // never written: the schedule's contract
-      return static_cast<std::byte*>(const_cast<void*>(run.request.input)) +
-             (slice.offset + plan.offset(segment)) * element;
-    case Buffer::output:
-      return static_cast<std::byte*>(run.request.output) + (slice.offset + plan.offset(segment)) * element;
-    case Buffer::scratch:
-      return scratch_base_ + (slice.offset + plan.scratch() * (segment % plan.depth())) * element;
-    case Buffer::stage:
-      return peers_[channel_->rank()].stage + (slice.offset + plan.stage() * (segment % plan.depth())) * element;
-  }
-  return nullptr;
+  const int region = segment == 0 ? 0 : segment % plan.depth();
+  run.shift = plan.offset(segment) * run.element;
+  run.stage_shift = plan.stage() * region * run.element;
+  // The input is never written: that is the schedule's contract.
+  auto* input = static_cast<std::byte*>(const_cast<void*>(run.request.input));
+  run.base[static_cast<int>(Buffer::input)] = shifted(input, run.shift);
+  run.base[static_cast<int>(Buffer::output)] = shifted(static_cast<std::byte*>(run.request.output), run.shift);
+  run.base[static_cast<int>(Buffer::scratch)] = shifted(scratch_base_, plan.scratch() * region * run.element);
+  run.base[static_cast<int>(Buffer::stage)] = shifted(peers_[channel_->rank()].stage, run.stage_shift);
+}
+
+std::byte* Executor::place(const Run& run, const Slice& slice) const {
+  return run.base[static_cast<int>(slice.buffer)] + slice.offset * run.element;
 }
 
 // The same slice in another rank's memory, as this process sees it.
-std::byte* Executor::place_of(const Run& run, int rank, const Slice& slice, int segment) const {
-  if (rank == channel_->rank()) return place(run, slice, segment);
-  const auto element = size_of(run.request.dtype);
-  const auto& plan = *run.plan;
-  if (slice.buffer == Buffer::stage) {
-    return peers_[rank].stage + (slice.offset + plan.stage() * (segment % plan.depth())) * element;
-  }
-  auto* base = slice.buffer == Buffer::input ? const_cast<std::byte*>(peers_[rank].input) : peers_[rank].output;
-  return base + (slice.offset + plan.offset(segment)) * element;
+std::byte* Executor::place_of(const Run& run, int rank, const Slice& slice) const {
+  if (rank == board_->rank()) return place(run, slice);
+  const auto& peer = peers_[rank];
+  if (slice.buffer == Buffer::stage) return peer.stage + run.stage_shift + slice.offset * run.element;
+  auto* base = slice.buffer == Buffer::input ? const_cast<std::byte*>(peer.input) : peer.output;
+  return base + run.shift + slice.offset * run.element;
 }
 
-void Executor::local_steps(Run& run, std::span<const Step> steps, int segment) {
-  const auto element = size_of(run.request.dtype);
+void Executor::local_steps(Run& run, std::span<const Step> steps) {
+  const auto element = run.element;
   for (const Step& step : steps) {
     if (step.kind == StepKind::copy) {
-      auto* to = place(run, step.to, segment);
-      const auto* from = place(run, step.from, segment);
+      auto* to = place(run, step.to);
+      const auto* from = place(run, step.from);
       if (to != from) {
         const auto store = step.to.buffer == Buffer::stage ? run.request.stage_store : Store::plain;
         copy_bytes(to, from, step.to.count * element, store);
       }
     } else if (step.kind == StepKind::reduce) {
-      run.reduce(place(run, step.to, segment), place(run, step.from, segment), step.to.count);
+      run.reduce(place(run, step.to), place(run, step.from), step.to.count);
     } else if (step.kind == StepKind::combine) {
-      const auto* first = place(run, step.from, segment);
+      const auto* first = place(run, step.from);
       for (int r = 0; r < channel_->size(); ++r) ins_[r] = first + r * step.stride * element;
-      outs_[0] = place(run, step.to, segment);
+      outs_[0] = place(run, step.to);
       run.fold(ins_, std::span(outs_).first(1), step.to.count, Store::plain);
     }
   }
 }
 
-void Executor::shared_steps(Run& run, std::span<const Step> steps, int segment) {
-  const auto element = size_of(run.request.dtype);
+void Executor::shared_steps(Run& run, std::span<const Step> steps) {
+  const auto element = run.element;
   for (const Step& step : steps) {
     if (step.kind == StepKind::read) {
-      std::memcpy(place(run, step.to, segment), place_of(run, step.peer, step.from, segment), step.to.count * element);
+      std::memcpy(place(run, step.to), place_of(run, step.peer, step.from), step.to.count * element);
     } else if (step.kind == StepKind::reduce_from) {
-      fold_from_all(run, step, segment);
+      fold_from_all(run, step);
     }
   }
 }
 
-void Executor::fold_from_all(Run& run, const Step& step, int segment) {
+void Executor::fold_from_all(Run& run, const Step& step) {
   const int ranks = channel_->size();
-  for (int r = 0; r < ranks; ++r) ins_[r] = place_of(run, r, step.from, segment);
+  for (int r = 0; r < ranks; ++r) ins_[r] = place_of(run, r, step.from);
   const bool to_all = step.peer == kEveryone;
   const int outs = to_all ? ranks : 1;
-  for (int i = 0; i < outs; ++i) outs_[i] = place_of(run, to_all ? i : step.peer, step.to, segment);
+  for (int i = 0; i < outs; ++i) outs_[i] = place_of(run, to_all ? i : step.peer, step.to);
   const auto store = step.from.buffer == Buffer::input ? run.request.store : Store::plain;
   run.fold(ins_, std::span(outs_).first(outs), step.to.count, store);
 }

@@ -66,6 +66,12 @@ class Executor {
     net::Watch watch;
     Fold fold;
     Reduce reduce;
+    std::size_t element;  // bytes
+    // Of the segment at hand: where each of my buffers begins (by Buffer), and how far into a peer's input or output,
+    // and into its stage, the segment lies.
+    std::byte* base[4];
+    std::size_t shift;
+    std::size_t stage_shift;
   };
   struct PlanKey {
     const Algorithm* algorithm;
@@ -91,12 +97,13 @@ class Executor {
   void bind_peers(const Run& run);
   void sync(Run& run);
 
-  std::byte* place(const Run& run, const Slice& slice, int segment) const;
-  std::byte* place_of(const Run& run, int rank, const Slice& slice, int segment) const;
-  void local_steps(Run& run, std::span<const Step> steps, int segment);
-  void shared_steps(Run& run, std::span<const Step> steps, int segment);
-  void fold_from_all(Run& run, const Step& step, int segment);
-  void post_messages(Run& run, std::span<const Step> steps, int segment, std::size_t& ticket);
+  void bind_segment(Run& run, int segment) const;
+  std::byte* place(const Run& run, const Slice& slice) const;
+  std::byte* place_of(const Run& run, int rank, const Slice& slice) const;
+  void local_steps(Run& run, std::span<const Step> steps);
+  void shared_steps(Run& run, std::span<const Step> steps);
+  void fold_from_all(Run& run, const Step& step);
+  void post_messages(Run& run, std::span<const Step> steps, std::size_t& ticket);
   void await_tickets(Run& run, std::size_t tickets);
 
   // Constant after construction.
