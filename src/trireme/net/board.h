@@ -30,6 +30,7 @@ class AddressSpace {
     return (static_cast<std::uint64_t>(self_) + 1) << kOffsetBits | (at - base);
   }
   std::byte* at(std::uint64_t address) const {
+    if (address == 0) return nullptr;
     if (bases_.empty()) return reinterpret_cast<std::byte*>(address);
     return bases_[(address >> kOffsetBits) - 1] + (address & ((std::uint64_t{1} << kOffsetBits) - 1));
   }
