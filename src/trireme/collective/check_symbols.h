@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "trireme/collective/schedule.h"
+
 namespace trireme::checking {
 
 using Value = std::uint32_t;
@@ -50,14 +52,12 @@ class Symbols {
   std::uint32_t generation_ = 0;
 };
 
-}  // namespace trireme::checking
-
-#include "trireme/collective/schedule.h"
-
 template <class At>
-trireme::checking::Value trireme::checking::Symbols::fold(int first, int count, At at) {
+Value Symbols::fold(int first, int count, At at) {
   if (count == 1) return at(first);
   const int left = canonical_split(count);
   const Value low = fold(first, left, at);
   return sum(low, fold(first + left, count - left, at));
 }
+
+}  // namespace trireme::checking
