@@ -17,6 +17,6 @@ void add_check(CLI::App& app);    // check.cpp
 void add_cost(CLI::App& app);     // cost.cpp
 void add_explain(CLI::App& app);  // explain.cpp
 void add_tune(CLI::App& app);     // tune.cpp
-void add_bench(CLI::App& app);    // bench.cpp
+void add_bench(CLI::App& app);    // bench.cpp, bench/worker.cpp
 
 }  // namespace trireme::cli

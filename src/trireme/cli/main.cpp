@@ -14,6 +14,7 @@ int main(int argc, char** argv) {
   trireme::cli::add_check(app);
   trireme::cli::add_run(app);
   trireme::cli::add_tune(app);
+  trireme::cli::add_bench(app);
   try {
     auto words = trireme::cli::normalize_arguments(argc, argv);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the back

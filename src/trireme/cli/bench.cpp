@@ -1,0 +1,114 @@
+// `trireme bench NAME`: how fast a collective is on this host, beside the host's memory and beside other libraries.
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/bench/report.h"
+#include "trireme/cli/bench/worker.h"
+#include "trireme/cli/command.h"
+#include "trireme/collective/communicator.h"
+
+namespace trireme::cli {
+namespace {
+
+constexpr int kMostRanks = 256;
+constexpr std::uint64_t kMostBytes = 64ULL << 30;
+
+// As given on the command line.
+struct Flags {
+  std::string what, ranks = "2", bytes = "4,1K,64K,1M,16M,64M", dtype = "f32", op = "sum", lanes = "1";
+  std::string transport = "auto", algorithm = "auto", buffers = "heap";
+  std::string iterations, rounds = "5", peers;
+  bool deterministic = false, json = false;
+};
+
+void require_one_of(std::string_view flag, const std::string& text, std::initializer_list<std::string_view> valid) {
+  for (auto word : valid) {
+    if (word == text) return;
+  }
+  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, text, fmt::join(valid, ", ")));
+}
+
+std::vector<std::uint64_t> parse_bytes(const Flags& flags, const bench::Options& options) {
+  if (options.what == Collective::barrier) return {0};
+  auto sizes = parse_sizes(flags.bytes, "--bytes");
+  for (auto size : sizes) {
+    if (size == 0 || size > kMostBytes || size % size_of(options.dtype) != 0) {
+      throw ConfigError(fmt::format("--bytes: {} is not a whole number of {} elements from 1 element to {}", size,
+                                    name(options.dtype), format_size(kMostBytes)));
+    }
+  }
+  return sizes;
+}
+
+bench::Options parse(const Flags& flags) {
+  bench::Options options;
+  options.what = parse_collective(flags.what);
+  options.ranks = static_cast<int>(parse_integer(flags.ranks, "--ranks", 1, kMostRanks));
+  options.dtype = parse_dtype(flags.dtype);
+  options.op = parse_op(flags.op);
+  if (reduces(options.what) && !defined(options.dtype, options.op)) {
+    throw ConfigError(fmt::format("--op {} has no meaning on --dtype {}", flags.op, flags.dtype));
+  }
+  options.bytes = parse_bytes(flags, options);
+  require_one_of("--transport", flags.transport, {"auto", "inproc", "shm", "tcp"});
+  require_one_of("--buffers", flags.buffers, {"heap", "private"});
+  options.transport = flags.transport;
+  options.buffers = flags.buffers;
+  options.algorithm = flags.algorithm;
+  if (flags.algorithm != "auto") find_algorithm(options.what, flags.algorithm);
+  options.lanes = static_cast<int>(parse_integer(flags.lanes, "--lanes", 1, kMostLanes));
+  if (!flags.iterations.empty()) {
+    options.iterations = static_cast<std::size_t>(parse_integer(flags.iterations, "--iterations", 1, 1'000'000));
+  }
+  if (!flags.peers.empty()) options.peers = bench::parse_peers(flags.peers);
+  // Few alternations are no comparison: the machine changes its mind within minutes.
+  options.rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", options.peers.empty() ? 1 : 5, 1000));
+  options.deterministic = flags.deterministic;
+  bench::require_exact({{options.what, 0, options.ranks, 0, 1, 1}, options.dtype, options.op});
+  return options;
+}
+
+void run_bench(const Flags& flags) {
+  bench::Options options = parse(flags);
+  bench::Session session(options);
+  if (!flags.json) fmt::print("{}", bench::table_head(options, session));
+  std::size_t errors = 0;
+  for (auto bytes : options.bytes) {
+    bench::Row row = session.measure(bytes);
+    fmt::print("{}", flags.json ? bench::json_rows(options, row) : bench::table_row(options, row));
+    std::fflush(stdout);
+    for (auto& result : row.results) errors += result.errors;
+  }
+  if (errors > 0) throw DataError(fmt::format("{} elements of the results were wrong", errors));
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app) {
+  auto* command = app.add_subcommand("bench", "Measure a collective, beside the memory's speed and other libraries");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("NAME", flags->what, "The collective: all-reduce, broadcast, barrier, …")->required();
+  command->add_option("-n,--ranks,--workers,--nproc-per-node", flags->ranks, "Ranks on this host")
+      ->capture_default_str();
+  command->add_option("--bytes", flags->bytes, "Sizes of a rank's larger buffer")->capture_default_str();
+  command->add_option("--transport", flags->transport, "auto, inproc, shm, tcp")->capture_default_str();
+  command->add_option("--algorithm", flags->algorithm, "auto, or one that `trireme check` lists")
+      ->capture_default_str();
+  command->add_option("--buffers", flags->buffers, "heap: memory that peers can read; private: any memory")
+      ->capture_default_str();
+  command->add_option("--dtype", flags->dtype, "f32, f64, f16, bf16, i8, u8, i32, i64")->capture_default_str();
+  command->add_option("--op", flags->op, "sum, avg, min, max, prod, band, bor, bxor")->capture_default_str();
+  command->add_option("--lanes", flags->lanes, "Lanes that calls take in turn")->capture_default_str();
+  command->add_option("--iterations", flags->iterations, "Per round (default: a quarter of a second of them)");
+  command->add_option("--rounds", flags->rounds, "How often every system has its turn")->capture_default_str();
+  command->add_option("--peers", flags->peers, "Also measure openmpi, mpich, gloo, in turn with ours");
+  command->add_flag("--deterministic", flags->deterministic, "One order of summation whatever the algorithm");
+  command->add_flag("--json", flags->json, "One JSON object a line");
+  command->callback([flags] { run_bench(*flags); });
+  bench::add_worker(app);
+}
+
+}  // namespace trireme::cli

@@ -1,0 +1,29 @@
+// Which cores this process may use, and binding a thread to one of them.
+#pragma once
+#include <pthread.h>
+#include <sched.h>
+
+#include <vector>
+
+namespace trireme::bench {
+
+inline std::vector<int> cores_of_process() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  }
+  return cores;
+}
+
+// A wish: where it is not granted, the thread runs on as before.
+inline void bind_this_thread(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  pthread_setaffinity_np(pthread_self(), sizeof set, &set);
+}
+
+}  // namespace trireme::bench
