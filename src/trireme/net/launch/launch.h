@@ -51,9 +51,10 @@ struct LaunchResult {
 
 inline constexpr int kMostWorkers = 4096;
 
-// Throws ConfigError on a specification that cannot be, before anything was started; Timeout when nodes stay away;
-// ProtocolError when another node has another key. When it returns or throws, no process started by it is left: not
-// even if this process is killed meanwhile. Call it from a process without other threads: it forks.
+// Throws ConfigError on a specification that cannot be and Error on a program that is not there, before anything was
+// started. What goes wrong later is in the result; so are nodes that stay away (exit code 4) or hold another key (5).
+// When it returns or throws, no process started by it is left: not even if this process is killed meanwhile. Call it
+// from a process without other threads: it forks.
 LaunchResult launch(const LaunchSpec& spec);
 
 // This very program, for commands that launch themselves.
