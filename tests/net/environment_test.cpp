@@ -134,6 +134,16 @@ const std::vector<GoodCase>& good_cases() {
        "file",
        "file:/tmp/meet",
        "file:/tmp/meet"},
+      {"an address elsewhere, nothing said of hosts",
+       {{"RANK", "1"}, {"WORLD_SIZE", "3"}, {"TRIREME_RDZV", "10.0.0.1:4000"}},
+       1,
+       3,
+       0,
+       1,
+       "torchrun",
+       "torchrun - 0 10.0.0.1:4000",
+       "10.0.0.1:4000"},
+      {"one rank by hand", {{"RANK", "0"}, {"WORLD_SIZE", "1"}}, 0, 1, 0, 1, "torchrun", nullptr, ""},
       {"Open MPI, one host",
        {{"OMPI_COMM_WORLD_RANK", "1"},
         {"OMPI_COMM_WORLD_SIZE", "2"},
@@ -295,7 +305,7 @@ struct BadCase {
 };
 
 TEST(Environment, WhatIsWrongIsNamed) {
-  const Variables rank{{"RANK", "0"}, {"WORLD_SIZE", "2"}};
+  const Variables rank{{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"TRIREME_JOB", "j"}};
   auto with = [&](Variables more) {
     Variables all = rank;
     for (auto& [name, value] : more) all[name] = value;
@@ -304,6 +314,7 @@ TEST(Environment, WhatIsWrongIsNamed) {
   const std::vector<BadCase> cases{
       {{{"RANK", "0"}}, {"RANK is set but WORLD_SIZE is not"}},
       {{{"WORLD_SIZE", "2"}}, {"WORLD_SIZE is set but RANK is not"}},
+      {{{"RANK", "1"}, {"WORLD_SIZE", "2"}}, {"not told where rank 0 is", "MASTER_ADDR", "TRIREME_RDZV"}},
       {with({{"RANK", "2"}}), {"RANK", "'2'"}},
       {with({{"RANK", "-1"}}), {"RANK", "'-1'"}},
       {with({{"RANK", "one"}}), {"RANK", "'one'"}},

@@ -98,14 +98,24 @@ int port_from(const std::string& job) {
 void read_torchrun(const Reader& read, WorldSpec& spec) {
   read_rank(read, kTorchrun, spec);
   auto host = read.text("MASTER_ADDR");
-  auto port = read.number("MASTER_PORT", 1, 65534);
-  if (host && !port && !read.has("TRIREME_RDZV")) read.need("MASTER_PORT", "MASTER_ADDR");
+  auto port = read.number("MASTER_PORT", 1, 65535);
+  auto told = read.text("TRIREME_RDZV");
+  if (host && !port && !told) read.need("MASTER_PORT", "MASTER_ADDR");
   // torchrun's agent listens at MASTER_PORT itself.
   bool agent = read.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  read_local(read, kTorchrun, !host || names_loopback(*host), spec);
   if (host && port) spec.rendezvous = host_port(*host, *port + (agent ? 1 : 0));
+  std::string meeting = told.value_or(spec.rendezvous);
+  if (meeting.empty() && spec.size > 1 && !read.has("TRIREME_JOB")) {
+    throw ConfigError(
+        fmt::format("rank {} of {} is not told where rank 0 is: set MASTER_ADDR and MASTER_PORT, or "
+                    "TRIREME_RDZV=host:port or file:/path",
+                    spec.rank, spec.size));
+  }
+  bool all_here =
+      meeting.empty() || meeting.starts_with("file:") || names_loopback(meeting.substr(0, meeting.rfind(':')));
+  read_local(read, kTorchrun, all_here, spec);
   spec.job = fmt::format("torchrun {} {} {}", read.text("TORCHELASTIC_RUN_ID").value_or("-"),
-                         read.text("TORCHELASTIC_RESTART_COUNT").value_or("0"), spec.rendezvous);
+                         read.text("TORCHELASTIC_RESTART_COUNT").value_or("0"), meeting);
 }
 
 void read_open_mpi(const Reader& read, WorldSpec& spec) {
