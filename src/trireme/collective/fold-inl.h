@@ -20,8 +20,10 @@
 #include <span>
 #include <type_traits>
 
+#include "trireme/base/error.h"
 #include "trireme/collective/kernels.h"
 #include "trireme/collective/lanes-inl.h"
+#include "trireme/collective/memory-inl.h"
 #include "trireme/collective/reduce.h"
 #include "trireme/collective/schedule.h"
 
@@ -50,14 +52,14 @@ class Finish {
                                               : kDivide),
         factor_(how_ == kMultiply ? 1 / static_cast<T>(divisor) : static_cast<T>(divisor)) {}
 
-  template <class W, std::size_t U>
-  HWY_INLINE void operator()(W (&w)[U]) const {
+  template <class... W>
+  HWY_INLINE void operator()(W&... w) const {
     if (HWY_LIKELY(how_ == kNothing)) return;
     const auto factor = hn::Set(typename E::Number(), factor_);
     if (how_ == kMultiply) {
-      for (W& x : w) x = each([&](auto v) HWY_ATTR { return hn::Mul(v, factor); }, x);
+      ((w = each([&](auto v) HWY_ATTR { return hn::Mul(v, factor); }, w)), ...);
     } else {
-      for (W& x : w) x = each([&](auto v) HWY_ATTR { return hn::Div(v, factor); }, x);
+      ((w = each([&](auto v) HWY_ATTR { return hn::Div(v, factor); }, w)), ...);
     }
   }
 
@@ -69,86 +71,13 @@ class Finish {
 
 struct NoFinish {
   explicit HWY_INLINE NoFinish(int) {}
-  template <class W>
-  HWY_INLINE void operator()(W&) const {}
+  template <class... W>
+  HWY_INLINE void operator()(W&...) const {}
 };
 
 template <class E, class O>
 using FinishOf =
     std::conditional_t<std::is_same_v<O, Sum> && hwy::IsFloat<hn::TFromD<typename E::Number>>(), Finish<E>, NoFinish>;
-
-// Some bytes, then zeros up to `padded`; out of line because tails would otherwise be most of the code.
-HWY_NOINLINE inline void copy_part(void* to, const void* from, std::size_t bytes, std::size_t padded) {
-  std::memcpy(to, from, bytes);
-  if (padded > bytes) std::memset(static_cast<std::byte*>(to) + bytes, 0, padded - bytes);
-}
-
-// Memory as elements are stored: a vector at a time, the last one perhaps in part.
-template <class E>
-struct Raw {
-  using D = typename E::Stored;
-  using T = typename E::Value;
-  using Wide = typename E::Wide;
-  using Packed = hn::Vec<D>;
-  static constexpr std::size_t kBytes = sizeof(T) * hn::MaxLanes(D());
-  static constexpr bool kStreams = kBytes >= 16;  // Highway streams 16 bytes even of a shorter vector
-
-  static HWY_INLINE Packed pack(Wide w) { return E::narrow(w); }
-
-  static HWY_INLINE Wide load(const std::byte* from) {
-    return E::widen(hn::LoadU(D(), reinterpret_cast<const T*>(from)));
-  }
-  template <std::size_t U>
-  static HWY_INLINE void store(const Packed (&p)[U], std::byte* to, bool streaming) {
-    if (kStreams && streaming && reinterpret_cast<std::uintptr_t>(to) % kBytes == 0) {
-      for (std::size_t u = 0; u < U; ++u) hn::Stream(p[u], D(), reinterpret_cast<T*>(to + u * kBytes));
-    } else {
-      for (std::size_t u = 0; u < U; ++u) hn::StoreU(p[u], D(), reinterpret_cast<T*>(to + u * kBytes));
-    }
-  }
-
-#if HWY_TARGET <= HWY_AVX3 && HWY_ARCH_X86
-  static HWY_INLINE Wide load_part(const std::byte* from, std::size_t lanes) {
-    return E::widen(hn::MaskedLoad(hn::FirstN(D(), lanes), D(), reinterpret_cast<const T*>(from)));
-  }
-  static HWY_INLINE void store_part(Packed p, std::byte* to, std::size_t lanes) {
-    hn::BlendedStore(p, hn::FirstN(D(), lanes), D(), reinterpret_cast<T*>(to));
-  }
-#else
-  static HWY_INLINE Wide load_part(const std::byte* from, std::size_t lanes) {
-    if (HWY_LIKELY(lanes == hn::MaxLanes(D()))) return load(from);
-    HWY_ALIGN T part[hn::MaxLanes(D())];
-    copy_part(part, from, lanes * sizeof(T), kBytes);
-    return E::widen(hn::Load(D(), part));
-  }
-  static HWY_INLINE void store_part(Packed p, std::byte* to, std::size_t lanes) {
-    if (HWY_LIKELY(lanes == hn::MaxLanes(D()))) return hn::StoreU(p, D(), reinterpret_cast<T*>(to));
-    HWY_ALIGN T part[hn::MaxLanes(D())];
-    hn::Store(p, D(), part);
-    copy_part(to, part, lanes * sizeof(T), 0);
-  }
-#endif
-};
-
-// Scratch that keeps widened vectors, whole even where the elements end earlier.
-template <class E>
-struct Kept {
-  using Wide = typename E::Wide;
-  using Packed = Wide;
-  static constexpr std::size_t kBytes = sizeof(Wide);
-  static HWY_INLINE Packed pack(Wide w) { return w; }
-  static HWY_INLINE Wide load(const std::byte* from) {
-    Wide w;
-    std::memcpy(&w, from, kBytes);
-    return w;
-  }
-  template <std::size_t U>
-  static HWY_INLINE void store(const Packed (&p)[U], std::byte* to, bool) {
-    for (std::size_t u = 0; u < U; ++u) std::memcpy(to + u * kBytes, &p[u], kBytes);
-  }
-  static HWY_INLINE Wide load_part(const std::byte* from, std::size_t) { return load(from); }
-  static HWY_INLINE void store_part(Packed p, std::byte* to, std::size_t) { std::memcpy(to, &p, kBytes); }
-};
 
 // The canonical tree over K vectors, which `load(k)` gives.
 template <class O, int First, int K, class Load>
@@ -163,9 +92,6 @@ HWY_INLINE auto tree(const Load& load) {
   }
 }
 
-// Vectors of each input per turn of the loop: one cache line at least, for streaming.
-inline constexpr std::size_t kUnroll = HWY_TARGET == HWY_SCALAR ? 1 : 4;
-
 template <class E, class O, int K, class From = Raw<E>, class To = Raw<E>>
 HWY_NOINLINE void run(const Pass& pass) {
   constexpr std::size_t kLanes = hn::MaxLanes(typename E::Stored());
@@ -176,35 +102,37 @@ HWY_NOINLINE void run(const Pass& pass) {
     return static_cast<std::byte*>(pass.outs[j]) + pass.out_offset + vector * To::kBytes;
   };
   const std::size_t outs_count = pass.outs_count;
-  const bool streaming = pass.streaming;
+  const auto streams = [&](std::size_t j) HWY_ATTR { return pass.streaming && To::can_stream(out(j, 0)); };
+  // The first outputs are kept at hand, the others looked up anew each time.
+  std::byte *const out_0 = out(0, 0), *const out_1 = outs_count > 1 ? out(1, 0) : nullptr;
+  const bool streams_0 = streams(0), streams_1 = outs_count > 1 && streams(1);
 
   std::size_t left = pass.elements, vector = 0;
-  for (; left >= kUnroll * kLanes; left -= kUnroll * kLanes, vector += kUnroll) {
-    typename E::Wide wide[kUnroll];
-    typename To::Packed packed[kUnroll];
-    for (std::size_t u = 0; u < kUnroll; ++u) {
-      const std::size_t at = (vector + u) * From::kBytes;
-      wide[u] = tree<O, 0, K>([&](int k) HWY_ATTR { return From::load(ins[k] + at); });
-    }
-    finish(wide);
-    for (std::size_t u = 0; u < kUnroll; ++u) packed[u] = To::pack(wide[u]);
-    for (std::size_t j = 0; j < outs_count; ++j) To::store(packed, out(j, vector), streaming);
+  for (; left >= 4 * kLanes; left -= 4 * kLanes, vector += 4) {
+    const auto result = [&](std::size_t at) HWY_ATTR {
+      return tree<O, 0, K>([&](int k) HWY_ATTR { return From::load(ins[k] + at * From::kBytes); });
+    };
+    auto a = result(vector), b = result(vector + 1), c = result(vector + 2), d = result(vector + 3);
+    finish(a, b, c, d);
+    const Four<To> four{To::pack(a), To::pack(b), To::pack(c), To::pack(d)};
+    four.store(out_0 + vector * To::kBytes, streams_0);
+    if (outs_count == 1) continue;
+    four.store(out_1 + vector * To::kBytes, streams_1);
+    for (std::size_t j = 2; j < outs_count; ++j) four.store(out(j, vector), streams(j));
   }
   for (; left > 0; ++vector) {
     const std::size_t lanes = left < kLanes ? left : kLanes, at = vector * From::kBytes;
-    typename E::Wide wide[] = {tree<O, 0, K>([&](int k) HWY_ATTR { return From::load_part(ins[k] + at, lanes); })};
+    auto wide = tree<O, 0, K>([&](int k) HWY_ATTR { return From::load_part(ins[k] + at, lanes); });
     finish(wide);
-    const auto packed = To::pack(wide[0]);
+    const auto packed = To::pack(wide);
     for (std::size_t j = 0; j < outs_count; ++j) To::store_part(packed, out(j, vector), lanes);
     left -= lanes;
   }
 }
 
-// The most inputs that one loop takes. Few, to compile fast, where speed does not matter: old machines, rare operators.
+// The most inputs that one loop takes. Few, to compile fast, where speed matters less: old machines, rare operators.
 template <class O>
-inline constexpr int kWidest = HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSE4 ? 2
-                               : std::is_same_v<O, Sum>                           ? 8
-                                                                                  : 4;
+inline constexpr int kWidest = std::is_same_v<O, Sum>&& HWY_TARGET != HWY_SSE4&& HWY_TARGET != HWY_SCALAR ? 8 : 2;
 
 // Partial results of one block: level i holds `leaves[i]` inputs, each level more than all above it together.
 template <class E, class O>
@@ -239,10 +167,8 @@ class Stack {
     const Pass pass{pass_.ins + first, pass_.in_offset, &to, 0, 1, pass_.elements};
     if (leaf == 1) run<E, Sum, 1, Raw<E>, Block>(pass);
     if (leaf == 2) run<E, O, 2, Raw<E>, Block>(pass);
-    if constexpr (kWidest<O> >= 4) {
+    if constexpr (kWidest<O> == 8) {
       if (leaf == 4) run<E, O, 4, Raw<E>, Block>(pass);
-    }
-    if constexpr (kWidest<O> >= 8) {
       if (leaf == 8) run<E, O, 8, Raw<E>, Block>(pass);
     }
     leaves_[depth_++] = leaf;
@@ -264,28 +190,32 @@ class Stack {
 };
 
 template <class E, class O>
-HWY_NOINLINE void fold_pass(const Pass& pass, std::size_t k) {
-  if (k == 2) return run<E, O, 2>(pass);
-  if constexpr (kWidest<O> >= 4) {
-    if (k == 4) return run<E, O, 4>(pass);
-  }
-  if constexpr (kWidest<O> >= 8) {
-    if (k == 3) return run<E, O, 3>(pass);
-    if (k == 8) return run<E, O, 8>(pass);
-  }
+HWY_NOINLINE void fold_blocks(const Pass& pass, int k) {
   constexpr std::size_t kBlock = Stack<E, O>::kElements;
   for (std::size_t done = 0; done < pass.elements; done += kBlock) {
     Pass block = pass;
     block.in_offset += done * sizeof(typename E::Value);
     block.out_offset += done * sizeof(typename E::Value);
     block.elements = pass.elements - done < kBlock ? pass.elements - done : kBlock;
-    Stack<E, O>(block).fold(static_cast<int>(k));
+    Stack<E, O>(block).fold(k);
   }
+}
+
+template <class E, class O>
+HWY_NOINLINE void fold_pass(const Pass& pass, std::size_t k) {
+  if (k == 2) return run<E, O, 2>(pass);
+  if constexpr (kWidest<O> == 8) {
+    if (k == 3) return run<E, O, 3>(pass);
+    if (k == 4) return run<E, O, 4>(pass);
+    if (k == 8) return run<E, O, 8>(pass);
+  }
+  fold_blocks<E, O>(pass, static_cast<int>(k));
 }
 
 // Runs `body(pass)`, for streaming first over the few elements before the first output's next 64-byte boundary.
 template <class T, class Body>
 HWY_INLINE void aligned_passes(Pass pass, Body body) {
+  if (pass.elements == 0 || pass.outs_count == 0) return;
   if (pass.streaming) {
     const std::size_t over = reinterpret_cast<std::uintptr_t>(pass.outs[0]) % 64;
     std::size_t head = over % sizeof(T) == 0 ? (64 - over) % 64 / sizeof(T) : 0;
@@ -307,7 +237,7 @@ HWY_INLINE void aligned_passes(Pass pass, Body body) {
 
 HWY_INLINE Pass whole_pass(std::span<const void* const> ins, std::span<void* const> outs, std::size_t elements,
                            Store store) {
-  return {ins.data(), 0, outs.data(), 0, outs.size(), outs.empty() ? 0 : elements, store == Store::streaming};
+  return {ins.data(), 0, outs.data(), 0, outs.size(), elements, store == Store::streaming};
 }
 
 // Bytes from one place to many.
@@ -324,6 +254,7 @@ void reduce(void* into, const void* from, std::size_t elements) {
 
 template <class E, class O, bool Average = false>
 void fold(std::span<const void* const> ins, std::span<void* const> outs, std::size_t elements, Store store) {
+  TRIREME_CHECK(!ins.empty());
   if (ins.size() == 1) return spread(ins[0], outs, elements * sizeof(typename E::Value), store);
   Pass pass = whole_pass(ins, outs, elements, store);
   if (Average) pass.divisor = static_cast<int>(ins.size());

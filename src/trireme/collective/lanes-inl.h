@@ -91,14 +91,14 @@ struct Half {
   static HWY_INLINE hn::Vec<Stored> narrow(Wide v) { return to_f16(v); }
 };
 
-// The upper half of each lane is the value rounded to bf16; the lower half is junk.
+// The upper half of each lane is the value rounded to bf16; the lower half is junk. NaN is cut, not rounded: it stays
+// NaN because what comes here is arithmetic's, which is quiet, or was widened from 16 bits.
 HWY_INLINE hn::Vec<U32> round_bf16(hn::Vec<F32> v) {
   const U32 d;
   const auto bits = hn::BitCast(d, v);
   const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
-  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7fff)));
-  const auto quiet = hn::Or(bits, hn::Set(d, 0x400000));
-  return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(v)), quiet, rounded);
+  const auto number = hn::RebindMask(d, hn::Eq(v, v));
+  return hn::Add(bits, hn::IfThenElseZero(number, hn::Add(odd, hn::Set(d, 0x7fff))));
 }
 
 #if HWY_TARGET == HWY_SCALAR

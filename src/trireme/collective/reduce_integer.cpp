@@ -25,6 +25,7 @@ void divide_integers(void* data, std::size_t elements, int by) {
 // E is how T is summed.
 template <class T, class E>
 void average(std::span<const void* const> ins, std::span<void* const> outs, std::size_t elements, Store store) {
+  TRIREME_CHECK(!ins.empty());
   if (ins.size() == 1) return spread(ins[0], outs, elements * sizeof(T), store);
   constexpr std::size_t kBlock = 4096 / sizeof(T);
   alignas(64) std::byte sums[4096];
