@@ -31,7 +31,8 @@ Count count_schedule(const Algorithm& algorithm, const Call& shape, std::size_t 
 // Seconds until the last rank is done, all starting at once. A message runs when both sides have come to its round and
 // takes model.message(bytes); what one rank sends to one peer in one round is one message. A round ends for a rank
 // when its messages have ended and what it received is reduced; nobody waits for ranks it does not talk to. With one
-// wire, a rank's sends (and likewise its receives) of a round follow each other in the order in which they can begin.
+// wire, a rank's sends of a round follow each other in the order in which they can begin, and so do its receives; a
+// message waits for its turn on both sides.
 // A shared schedule costs a synchronization before each round that touches peers' memory, and one after the last
 // unless only stages are touched, plus what the busiest rank moves. Copies from input to output are free: see
 // schedule.h.

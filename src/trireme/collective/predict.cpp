@@ -7,45 +7,93 @@
 namespace trireme {
 namespace {
 
-// Seconds at which a rank's messages in one direction have ended.
-double last_end(const PerPeer& messages, double ready, const std::vector<double>& others, const LinkModel& model,
-                std::vector<std::pair<double, double>>& line) {
-  double end = ready;
-  line.clear();
-  for (int peer : messages.peers()) {
-    double start = std::max(ready, others[peer]);
-    double seconds = model.message(static_cast<double>(messages[peer]));
-    if (model.wires == Wires::many) {
-      end = std::max(end, start + seconds);
-    } else {
-      line.emplace_back(start, seconds);
-    }
-  }
-  std::sort(line.begin(), line.end());
-  for (auto [start, seconds] : line) end = std::max(end, start) + seconds;
-  return end;
-}
+// When the messages of one rank in one direction end, on one wire: each begins when both ranks are ready and the one
+// before it has ended.
+class Line {
+ public:
+  void clear() { ends_.clear(); }
 
-double predict_messages(RoundReader& reader, const std::vector<Schedule>& schedules, const LinkModel& model) {
-  int ranks = static_cast<int>(schedules.size());
-  std::vector<double> ready(ranks), end(ranks);
-  std::vector<std::pair<double, double>> line;
-  for (int k = 0; k < schedules[0].rounds; ++k) {
-    for (int rank = 0; rank < ranks; ++rank) {
-      const RoundWork& work = reader.read(schedules[rank], rank, k);
-      ready[rank] =
-          end[rank] + static_cast<double>(work.copied) * model.copy + static_cast<double>(work.folded) * model.gamma;
+  void fill(const PerPeer& messages, double ready, const std::vector<double>& others, const LinkModel& model) {
+    order_.clear();
+    for (int peer : messages.peers()) order_.emplace_back(std::max(ready, others[peer]), peer);
+    std::stable_sort(order_.begin(), order_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    double free = 0;
+    for (auto [start, peer] : order_) {
+      free = std::max(free, start) + model.message(static_cast<double>(messages[peer]));
+      ends_.emplace_back(peer, free);
     }
-    // Read again rather than keep: a round of ten thousand ranks need not fit in memory.
-    for (int rank = 0; rank < ranks; ++rank) {
-      const RoundWork& work = reader.read(schedules[rank], rank, k);
-      double sent = last_end(work.sent, ready[rank], ready, model, line);
-      double received = last_end(work.received, ready[rank], ready, model, line);
-      end[rank] = std::max(sent, received) + static_cast<double>(work.reduced) * model.gamma;
+    std::sort(ends_.begin(), ends_.end());
+  }
+
+  double end(int peer) const { return std::lower_bound(ends_.begin(), ends_.end(), std::pair(peer, 0.0))->second; }
+
+ private:
+  std::vector<std::pair<int, double>> ends_;  // by peer
+  std::vector<std::pair<double, int>> order_;
+};
+
+class MessageClock {
+ public:
+  MessageClock(RoundReader& reader, const std::vector<Schedule>& schedules, const LinkModel& model)
+      : reader_(reader), schedules_(schedules), model_(model), ready_(schedules.size()), end_(schedules.size()) {}
+
+  double run() {
+    for (int k = 0; k < schedules_[0].rounds; ++k) {
+      bool crowded = false;  // some rank has several messages one way
+      for (int rank = 0; rank < ranks(); ++rank) {
+        const RoundWork& work = reader_.read(schedules_[rank], rank, k);
+        ready_[rank] = end_[rank] + static_cast<double>(work.copied) * model_.copy +
+                       static_cast<double>(work.folded) * model_.gamma;
+        crowded |= work.sent.peers().size() > 1 || work.received.peers().size() > 1;
+      }
+      // Read again rather than keep: a round of ten thousand ranks need not fit in memory.
+      crowded&& model_.wires == Wires::one ? exchange_on_one_wire(k) : exchange(k);
+    }
+    return *std::max_element(end_.begin(), end_.end());
+  }
+
+ private:
+  int ranks() const { return static_cast<int>(schedules_.size()); }
+
+  template <typename End>
+  void finish(int rank, const RoundWork& work, End end_of) {
+    double last = ready_[rank];
+    for (int peer : work.sent.peers()) last = std::max(last, end_of(rank, peer, work.sent[peer]));
+    for (int peer : work.received.peers()) last = std::max(last, end_of(peer, rank, work.received[peer]));
+    end_[rank] = last + static_cast<double>(work.reduced) * model_.gamma;
+  }
+
+  void exchange(int k) {
+    for (int rank = 0; rank < ranks(); ++rank) {
+      finish(rank, reader_.read(schedules_[rank], rank, k), [&](int from, int to, std::uint64_t bytes) {
+        return std::max(ready_[from], ready_[to]) + model_.message(static_cast<double>(bytes));
+      });
     }
   }
-  return *std::max_element(end.begin(), end.end());
-}
+
+  // A message ends when it has had its turn on the sender's wire and on the receiver's.
+  void exchange_on_one_wire(int k) {
+    out_.resize(schedules_.size());
+    in_.resize(schedules_.size());
+    for (int rank = 0; rank < ranks(); ++rank) {
+      const RoundWork& work = reader_.read(schedules_[rank], rank, k);
+      out_[rank].clear();
+      in_[rank].clear();
+      out_[rank].fill(work.sent, ready_[rank], ready_, model_);
+      in_[rank].fill(work.received, ready_[rank], ready_, model_);
+    }
+    for (int rank = 0; rank < ranks(); ++rank) {
+      finish(rank, reader_.read(schedules_[rank], rank, k),
+             [&](int from, int to, std::uint64_t) { return std::max(out_[from].end(to), in_[to].end(from)); });
+    }
+  }
+
+  RoundReader& reader_;
+  const std::vector<Schedule>& schedules_;
+  const LinkModel& model_;
+  std::vector<double> ready_, end_;
+  std::vector<Line> out_, in_;
+};
 
 double predict_shared(RoundReader& reader, const std::vector<Schedule>& schedules, const LinkModel& model) {
   int ranks = static_cast<int>(schedules.size());
@@ -74,7 +122,7 @@ double predict(const Algorithm& algorithm, const Call& shape, DType type, const 
   std::vector<Schedule> schedules;
   schedules.reserve(shape.ranks);
   for (int rank = 0; rank < shape.ranks; ++rank) schedules.push_back(reader.schedule(rank));
-  return algorithm.shared ? predict_shared(reader, schedules, model) : predict_messages(reader, schedules, model);
+  return algorithm.shared ? predict_shared(reader, schedules, model) : MessageClock(reader, schedules, model).run();
 }
 
 }  // namespace trireme
