@@ -81,12 +81,14 @@ int Values::reduce(int left, int right) {
     Value sum;
     sum.element = a.element == b.element ? a.element : Value::kMixed;
     std::merge(a.ranks.begin(), a.ranks.end(), b.ranks.begin(), b.ranks.end(), std::back_inserter(sum.ranks));
+    if (news_) sum.ranks.erase(std::unique(sum.ranks.begin(), sum.ranks.end()), sum.ranks.end());
     at->second = number(sum);
   }
   return at->second;
 }
 
-Trace::Trace(const Algorithm& algorithm, const Call& shape) : shape_(shape), shared_(algorithm.shared) {
+Trace::Trace(const Algorithm& algorithm, const Call& shape)
+    : shape_(shape), shared_(algorithm.shared), values_(shape.what == Collective::barrier) {
   measure(algorithm);
   set_ends();
   State now = states_[0];
@@ -138,7 +140,21 @@ void Trace::set_ends() {
     for (std::size_t at = 0; at < size(Buffer::output); ++at) {
       wanted_[index(rank, Buffer::output, at)] = values_.number(wanted_value(shape_, rank, at));
     }
+    done_.push_back(schedules_[rank].rounds ? begin_in_place(rank, schedules_[rank].round(0)) : 0);
   }
+}
+
+std::size_t Trace::begin_in_place(int rank, const Round& first) {
+  std::size_t done = 0;
+  for (; done < first.size(); ++done) {
+    const Step& step = first[done];
+    bool own_part =
+        step.kind == StepKind::copy && step.from.buffer == Buffer::input && step.to.buffer == Buffer::output;
+    if (!own_part) break;
+    Move move{step.kind, rank, rank, rank, step.from, step.to, {}};
+    apply(move, states_[0], states_[0]);
+  }
+  return done;
 }
 
 void Trace::run_round(int k, State& now) {
@@ -146,7 +162,9 @@ void Trace::run_round(int k, State& now) {
   std::vector<Move> exchange;
   State began = shared_ ? now : State{};
   for (int rank = 0; rank < shape_.ranks; ++rank) {
-    for (const Step& step : schedules_[rank].round(k)) {
+    Round round = schedules_[rank].round(k);
+    if (k == 0) round.erase(round.begin(), round.begin() + static_cast<std::ptrdiff_t>(done_[rank]));
+    for (const Step& step : round) {
       Move move{step.kind, rank, rank, rank, step.from, step.to, {}};
       if (step.kind == StepKind::combine) move.source.count = step.to.count;
       if (move.local()) {
@@ -264,6 +282,21 @@ void Trace::forget_unread() {
   }
 }
 
+std::vector<bool> Trace::cuts(Buffer buffer) const {
+  std::vector<bool> cut(size(buffer) + 1);
+  for (const auto& moves : moves_) {
+    for (const Move& move : moves) {
+      for (const Slice& slice : {move.source, move.target}) {
+        // Where input and output have the same layout they are cut alike.
+        bool twin = slice.buffer <= Buffer::output && buffer <= Buffer::output && size(slice.buffer) == size(buffer);
+        if ((slice.buffer != buffer && !twin) || slice.count == 0) continue;
+        cut[slice.offset] = cut[slice.offset + slice.count] = true;
+      }
+    }
+  }
+  return cut;
+}
+
 void Trace::find_chunks() {
   auto alike = [&](int left, int right) {
     const Value &a = values_[left], &b = values_[right];
@@ -273,8 +306,9 @@ void Trace::find_chunks() {
     std::size_t count = size(buffer);
     bool blocks = count > shape_.count && shape_.stride > 0 && count == shape_.ranks * shape_.stride;
     auto& starts = chunks_[static_cast<int>(buffer)];
+    std::vector<bool> cut = cuts(buffer);
     for (std::size_t at = 0; at < count; ++at) {
-      bool begins = at == 0 || (blocks && at % shape_.stride == 0);
+      bool begins = at == 0 || cut[at] || (blocks && at % shape_.stride == 0);
       for (std::size_t k = 0; k < states_.size() && !begins; ++k) {
         for (int rank = 0; rank < shape_.ranks && !begins; ++rank) {
           std::size_t cell = index(rank, buffer, at);

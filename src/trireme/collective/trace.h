@@ -21,13 +21,15 @@ struct Value {
 // Values by number, each once. Number 0 is nothing.
 class Values {
  public:
-  Values() { number({}); }
+  // `news`: hearing of a rank twice is hearing of it once.
+  explicit Values(bool news) : news_(news) { number({}); }
   int number(const Value& value);
   int reduce(int left, int right);
   const Value& operator[](int number) const { return all_[number]; }
   std::size_t size() const { return all_.size(); }
 
  private:
+  bool news_;
   std::vector<Value> all_;
   std::map<Value, int> numbers_;
   std::map<std::pair<int, int>, int> sums_;
@@ -58,15 +60,15 @@ class Trace {
 
   // Elements of a buffer: the same on every rank (the largest, where ranks differ).
   std::size_t size(Buffer buffer) const { return sizes_[static_cast<int>(buffer)]; }
-  // Number of the value after `round`; -1 is before the first. Input, scratch and stage show only what some later step
-  // still reads.
+  // Number of the value after `round`; -1 is before the first, when every rank has copied its own part from input to
+  // output. Input, scratch and stage show only what some later step still reads.
   int held(int round, int rank, Buffer buffer, std::size_t element) const {
     return states_[round + 1][index(rank, buffer, element)];
   }
   // Number of the value this output element must have in the end; 0 where anything will do.
   int wanted(int rank, std::size_t element) const { return wanted_[index(rank, Buffer::output, element)]; }
 
-  // Where chunks begin: neighbours in one chunk are treated alike by every rank in every round. Ends with size(buffer).
+  // Where chunks begin: elements of one chunk always move together. Ends with size(buffer).
   const std::vector<std::size_t>& chunks(Buffer buffer) const { return chunks_[static_cast<int>(buffer)]; }
 
  private:
@@ -75,15 +77,18 @@ class Trace {
   std::size_t index(int rank, Buffer buffer, std::size_t element) const;
   void measure(const Algorithm& algorithm);
   void set_ends();
+  std::size_t begin_in_place(int rank, const Round& first);
   void run_round(int k, State& now);
   void match_messages(int k, std::vector<Move>& out);
   void apply(Move& move, const State& before, State& now);
   void forget_unread();
+  std::vector<bool> cuts(Buffer buffer) const;  // where some move's slice begins or ends
   void find_chunks();
 
   Call shape_;
   bool shared_;
   std::vector<Schedule> schedules_;
+  std::vector<std::size_t> done_;  // by rank: steps of the first round that belong to the start
   std::size_t sizes_[4] = {};
   std::size_t offsets_[4] = {};
   std::size_t per_rank_ = 0;
