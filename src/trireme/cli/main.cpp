@@ -13,6 +13,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "trireme 0.1.0");
   trireme::cli::add_check(app);
   trireme::cli::add_cost(app);
+  trireme::cli::add_explain(app);
   trireme::cli::add_run(app);
   trireme::cli::add_tune(app);
   trireme::cli::add_bench(app);

@@ -1,0 +1,185 @@
+// `trireme explain`: the rounds of an algorithm, as text or as a page for the browser.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/command.h"
+#include "trireme/cli/explain_auto.h"
+#include "trireme/cli/terminal.h"
+#include "trireme/collective/cost.h"
+#include "trireme/collective/drawing.h"
+#include "trireme/collective/formulas.h"
+
+namespace trireme::cli {
+namespace {
+
+constexpr std::size_t kElementBytes = 4;
+constexpr int kMostRanks = 1024;
+
+struct Options {
+  std::string algorithm;
+  std::string collective;
+  std::string ranks = "4";
+  std::string count;
+  std::string root = "0";
+  std::string html;
+  bool full = false;
+  // Of auto only.
+  std::string bytes = "1M";
+  std::string transport = "shm";
+  bool deterministic = false;
+  bool json = false;
+};
+
+constexpr const char* kDrawing[] = {"--count", "--html", "--full"};
+constexpr const char* kAuto[] = {"--bytes", "--transport", "--deterministic", "--json"};
+
+// A flag that would have no effect is an error.
+template <std::size_t N>
+void refuse(const CLI::App& command, const char* const (&flags)[N], std::string_view with) {
+  for (const char* flag : flags) {
+    if (command.count(flag) > 0) throw ConfigError(fmt::format("{}: has no meaning with {}", flag, with));
+  }
+}
+
+// With no collective named: all-reduce if it has the algorithm, else the first that has.
+const Algorithm& choose(const Options& options) {
+  if (!options.collective.empty()) return find_algorithm(parse_collective(options.collective), options.algorithm);
+  const Algorithm* found = nullptr;
+  std::string wanted = options.algorithm;
+  std::replace(wanted.begin(), wanted.end(), '_', '-');
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.name == wanted && (!found || algorithm.what == Collective::all_reduce)) found = &algorithm;
+  }
+  if (found) return *found;
+  std::vector<std::string_view> names;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) names.push_back(algorithm.name);
+  }
+  names.push_back("auto");
+  throw ConfigError(fmt::format("no algorithm '{}'; there are: {}", options.algorithm, fmt::join(names, ", ")));
+}
+
+Call shape_of(const Algorithm& algorithm, const Options& options) {
+  Call call;
+  call.what = algorithm.what;
+  call.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostRanks));
+  call.root = static_cast<int>(parse_integer(options.root, "--root", 0, call.ranks - 1));
+  if (options.root != "0" && !has_root(algorithm.what)) {
+    throw ConfigError(fmt::format("--root: {} has no root", name(algorithm.what)));
+  }
+  call.count = has_blocks(algorithm.what) ? 1 : static_cast<std::size_t>(call.ranks);
+  if (algorithm.what == Collective::barrier) {
+    if (!options.count.empty()) throw ConfigError("--count: a barrier moves no data");
+    call.count = 0;
+  }
+  if (!options.count.empty())
+    call.count = static_cast<std::size_t>(parse_integer(options.count, "--count", 0, 1 << 20));
+  call.stride = call.count;
+  return call;
+}
+
+Caption caption_of(const Algorithm& algorithm, const Call& call) {
+  Count count = count_schedule(algorithm, call, kElementBytes);
+  Caption caption;
+  caption.title =
+      fmt::format("{} by {} on {} rank{}", name(call.what), algorithm.name, call.ranks, call.ranks == 1 ? "" : "s");
+  caption.summary = algorithm.summary;
+  auto& facts = caption.facts;
+  if (call.count > 0) {
+    facts.emplace_back("data",
+                       fmt::format("{} element{} of {} bytes per rank{}", call.count, call.count == 1 ? "" : "s",
+                                   kElementBytes, has_blocks(call.what) ? " and block" : ""));
+  }
+  int silent = algorithm.plan(call).rounds - count.rounds;
+  facts.emplace_back(
+      "rounds", fmt::format("{}{}", count.rounds, silent > 0 ? fmt::format(", and {} without messages", silent) : ""));
+  facts.emplace_back("wires", fmt::format("{} peer{} at most for one rank", count.wires, count.wires == 1 ? "" : "s"));
+  if (count.total_bytes > 0) {
+    facts.emplace_back("sent",
+                       fmt::format("{} bytes at most by one rank, {} in all", count.max_sent, count.total_bytes));
+  }
+  if (count.max_reduced > 0)
+    facts.emplace_back("reduced", fmt::format("{} bytes at most by one rank", count.max_reduced));
+  if (algorithm.shared) {
+    facts.emplace_back("memory", fmt::format("{} bytes loaded and {} stored in all", count.loaded, count.stored));
+  }
+  auto form = closed_form(call.what, algorithm.name, {call.ranks, 0, 0, 0, 0});
+  if (form) {
+    facts.emplace_back("formulas", fmt::format("{} rounds, {} per round, {} in all", form->rounds.text,
+                                               form->bytes_per_round.text, form->total_bytes.text));
+    facts.emplace_back("time", std::string(form->time_many.text));
+    if (form->time_one.text != form->time_many.text) {
+      facts.emplace_back("on one wire", std::string(form->time_one.text));
+    }
+    facts.emplace_back("", "P ranks, n bytes; α per message, β per byte sent, γ per byte reduced");
+  }
+  return caption;
+}
+
+void write_page(const std::string& path, const std::string& page) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << page;
+  file.close();
+  if (!file) throw Error(fmt::format("--html: cannot write '{}': {}", path, std::strerror(errno)));
+  fmt::print("wrote {} ({}); open it in a browser, step with the arrow keys\n", path, format_size(page.size()));
+}
+
+void ask_auto(const CLI::App& command, const Options& options) {
+  refuse(command, kDrawing, "auto, which picks an algorithm");
+  AutoQuestion question;
+  if (!options.collective.empty()) question.what = parse_collective(options.collective);
+  question.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostRanks));
+  question.root = static_cast<int>(parse_integer(options.root, "--root", 0, question.ranks - 1));
+  question.bytes = parse_size(options.bytes, "--bytes");
+  question.transport = options.transport;
+  question.deterministic = options.deterministic;
+  question.json = options.json;
+  explain_auto(question);
+}
+
+void explain(const CLI::App& command, const Options& options) {
+  if (options.algorithm == "auto") return ask_auto(command, options);
+  refuse(command, kAuto, "an algorithm; it belongs to auto");
+  const Algorithm& algorithm = choose(options);
+  Call call = shape_of(algorithm, options);
+  Trace trace(algorithm, call);
+  Caption caption = caption_of(algorithm, call);
+  if (options.html.empty()) {
+    Terminal terminal = standard_output();
+    fmt::print("{}", draw_text(trace, caption, {terminal.color, options.full, terminal.width}));
+  } else {
+    write_page(options.html, draw_page(trace, algorithm, caption));
+  }
+}
+
+}  // namespace
+
+void add_explain(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("explain", "Show the rounds of an algorithm: who sends what to whom");
+  command
+      ->add_option("algorithm", options->algorithm,
+                   "Its name, as `trireme check` lists them; or auto: which would be picked")
+      ->required();
+  command->add_option("-n,--ranks,--workers,--nproc-per-node", options->ranks, "Ranks (default 4)");
+  command->add_option("--collective", options->collective, "Default: all-reduce, or the first that has the algorithm");
+  command->add_option("--count", options->count, "Elements per rank, or per block (default: one per chunk)");
+  command->add_option("--root", options->root, "Root of broadcast, scatter, gather and reduce (default 0)");
+  command->add_option("--html", options->html, "Write a page for the browser to this file instead of text");
+  command->add_flag("--full", options->full, "Text: leave out nothing, however many ranks and rounds");
+  command->add_option("--bytes", options->bytes, "auto: bytes of the vector, or of one rank's block (default 1M)");
+  command->add_option("--transport", options->transport, "auto: over which (default shm)")
+      ->check(CLI::IsMember({"inproc", "shm", "tcp"}));
+  command->add_flag("--deterministic", options->deterministic, "auto: only sums in canonical order");
+  command->add_flag("--json", options->json, "auto: one JSON object");
+  command->callback([options, command] { explain(*command, *options); });
+}
+
+}  // namespace trireme::cli
