@@ -29,4 +29,5 @@ for source in "$repository"/examples/*.cpp; do
   name=$(basename "$source" .cpp)
   echo "--- $name"
   timeout 60 "$work/examples/$name"
+  timeout 60 "$work/a prefix/bin/trireme" run -n 2 -- "$work/examples/$name"
 done
