@@ -66,7 +66,7 @@ class GlooSystem : public bench::System {
  public:
   explicit GlooSystem(std::shared_ptr<gloo::Context> context) : context_(std::move(context)) {}
 
-  std::string describe() override { return "Gloo, tcp on 127.0.0.1"; }
+  std::string describe() override { return "Gloo over tcp on 127.0.0.1"; }
 
   std::string prepare(const bench::Job& job) override {
     if (job.call.what == Collective::reduce_scatter) throw ConfigError("Gloo has no reduce-scatter");

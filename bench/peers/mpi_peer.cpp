@@ -5,6 +5,7 @@
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <string>
@@ -63,6 +64,7 @@ class MpiSystem : public bench::System {
     int length = 0;
     MPI_Get_library_version(text, &length);
     std::string version(text, static_cast<std::size_t>(length));
+    std::replace(version.begin(), version.end(), '\t', ' ');
     return version.substr(0, version.find_first_of(",\n"));
   }
 

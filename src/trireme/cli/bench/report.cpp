@@ -31,9 +31,10 @@ nlohmann::ordered_json number(std::optional<double> value) {
 std::string table_head(const Options& options, const Session& session) {
   std::string text = fmt::format("# {}, {} ranks, {} buffers, {} rounds; time in us: median of the slowest rank\n",
                                  name(options.what), options.ranks, options.buffers, options.rounds);
-  for (std::size_t i = 1; i < session.crews().size(); ++i) {
+  for (std::size_t i = 0; i < session.crews().size(); ++i) {
     auto& crew = *session.crews()[i];
-    text += fmt::format("# {}: {}; {}\n", crew.name(), crew.version(), session.commands()[i]);
+    const std::string& settings = session.settings()[i];
+    text += fmt::format("# {}: {}{}{}\n", crew.name(), crew.version(), settings.empty() ? "" : "; ", settings);
   }
   if (session.crews().size() > 1) text += "# x: our time over theirs, median over rounds of the same round's two\n";
   text += fmt::format("#{:>7} {:>10} {:>5} {:>5} {:>16} {:>9} {:>7} {:>7} {:>5} {:>6} {:>5} {:>5}", "size", "count",

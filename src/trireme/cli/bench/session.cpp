@@ -82,7 +82,8 @@ void Session::start(const std::string& name, const std::vector<Argv>& commands, 
   show_progress(fmt::format("starting {}", name));
   Listener listener(socket);
   crews_.push_back(std::make_unique<Crew>(name, options_.ranks, commands, listener));
-  commands_.push_back(fmt::format("{}", fmt::join(commands[0], " ")));
+  auto program = std::find_if(commands[0].begin(), commands[0].end(), [](auto& word) { return word.starts_with('/'); });
+  settings_.push_back(fmt::format("{}", fmt::join(commands[0].begin(), program, " ")));
 }
 
 void Session::require_memory(const Job& job, int buffers) const {

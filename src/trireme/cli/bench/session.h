@@ -58,8 +58,8 @@ class Session {
   // Builds the peers, starts every system.
   explicit Session(Options options);
   const std::vector<std::unique_ptr<Crew>>& crews() const { return crews_; }
-  // How each was started, in the same order.
-  const std::vector<std::string>& commands() const { return commands_; }
+  // The launcher of each and its flags, in the same order; empty where there is none.
+  const std::vector<std::string>& settings() const { return settings_; }
   Row measure(std::uint64_t bytes);
 
  private:
@@ -74,7 +74,7 @@ class Session {
 
   Options options_;
   std::vector<std::unique_ptr<Crew>> crews_;
-  std::vector<std::string> commands_;
+  std::vector<std::string> settings_;
 };
 
 // Shows where the benchmark is, on a terminal only; an empty text takes it away.

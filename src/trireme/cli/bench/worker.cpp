@@ -47,7 +47,7 @@ class OwnSystem : public System {
  public:
   OwnSystem(Communicator& comm, bool heap, int lanes) : comm_(comm), heap_(heap), lanes_(lanes) {}
 
-  std::string describe() override { return "trireme, " + std::string(comm_.transport()); }
+  std::string describe() override { return "over " + std::string(comm_.transport()); }
 
   std::byte* allocate(std::size_t bytes) override {
     if (!heap_) return System::allocate(bytes);
