@@ -63,6 +63,10 @@ constexpr auto kWaits = "echo up; exec sleep 300";
 
 bool all_up(Started& zero, Started& one) { return zero.wait_for_output("] up") && one.wait_for_output("] up"); }
 
+bool says(const Started& program, const std::string& text) {
+  return poll_until(10, [&] { return program.err().find(text) != std::string::npos; });
+}
+
 TEST_F(RunNodes, NumberTheirRanksTogether) {
   for (std::string host : {"127.0.0.1", "[::1]", "localhost"}) {
     host_ = host;
@@ -89,12 +93,11 @@ TEST_F(RunNodes, NumberTheirRanksTogether) {
 
 TEST_F(RunNodes, WaitForTheSlowest) {
   auto zero = node(0, 1, "true");
-  std::this_thread::sleep_for(std::chrono::milliseconds(900));
-  EXPECT_THAT(zero->err(), HasSubstr("waiting for node 1 of 2 at 127.0.0.1:"));
+  EXPECT_TRUE(says(*zero, "waiting for node 1 of 2 at 127.0.0.1:"));
   auto one = node(1, 1, "sleep 0.3");
   EXPECT_EQ(one->wait(), 0);
   EXPECT_EQ(zero->wait(), 0);
-  EXPECT_GT(zero->seconds(), 1.1);  // it stayed until the other's worker ended
+  EXPECT_GT(zero->seconds(), 0.9);  // it stayed until the other's worker ended
 }
 
 TEST_F(RunNodes, AllStopWhenAWorkerDiesAnywhere) {
@@ -178,7 +181,7 @@ TEST_F(RunNodes, RefuseAnotherKeyAtOnce) {
 TEST_F(RunNodes, RefuseTheSameNodeTwiceAndOtherNumbersOfNodes) {
   auto zero = node(0, 1, kWaits, {"--nnodes", "3"});
   auto first = node(1, 1, kWaits, {"--nnodes", "3"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  ASSERT_TRUE(says(*first, "reached node 0"));
   auto second = node(1, 1, kWaits, {"--nnodes", "3"});
   EXPECT_EQ(second->wait(2), 2);
   EXPECT_THAT(second->err(), HasSubstr("node rank 1 has joined the job already"));
