@@ -196,7 +196,9 @@ void Memory::reduce_from(int rank, int step_index, const Step& step) {
   const int last = step.peer == kEveryone ? call_.ranks : step.peer + 1;
   for (int r = first; r < last; ++r) check_overlap(r, step.from, step.to, "sum");
   for (std::size_t i = 0; i < step.to.count; ++i) {
-    const Value value = symbols_.fold(0, call_.ranks, [&](int r) { return load(actor, r, step.from, i); });
+    const Value value = symbols_.fold(0, call_.ranks, [&](int r) {
+      return load(actor, r, r == rank && step.own.count > 0 ? step.own : step.from, i);
+    });
     for (int r = first; r < last; ++r) store(actor, r, step.to, i, value);
   }
 }

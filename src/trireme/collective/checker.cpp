@@ -76,6 +76,10 @@ void Check::check_shared_step(int rank, int round, const Step& step) const {
   if (step.kind == StepKind::read) return check_slice(rank, round, step.peer, step.from);
   if (step.to.buffer == Buffer::scratch && step.peer != rank)
     fail(rank, round, "writes a peer's scratch, which is private");
+  if (step.own.count > 0) {
+    if (step.own.count != step.from.count) fail(rank, round, "its own contribution is of another size");
+    check_slice(rank, round, rank, step.own);
+  }
   for (int r = 0; r < call_.ranks; ++r) {
     check_slice(rank, round, r, step.from);
     if (step.peer == r || step.peer == kEveryone) check_slice(rank, round, r, step.to);

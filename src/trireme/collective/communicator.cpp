@@ -75,7 +75,8 @@ Communicator::Impl::Impl(std::shared_ptr<WorldEnd> end, std::vector<int> group, 
   check_options(options);
   auto& transport = *world->transport;
   rank_ = static_cast<int>(std::find(members.begin(), members.end(), transport.rank()) - members.begin());
-  settings = settings_for(options, transport, tuning ? tuning->spins : Tuning{}.spins);
+  const auto own_tuning = tuning ? tuning : load_tuning(transport.name());  // spinning is each rank's own affair
+  settings = settings_for(options, transport, own_tuning.value_or(default_tuning(transport.name())).spins);
   auto deadline = Deadline::in(settings.timeout);
   auto open = [&](std::uint64_t lane) { return transport.open(id << 8 | lane, members, deadline); };
   for (int i = 0; i < options.lanes; ++i) {

@@ -359,6 +359,7 @@ void Executor::shared_steps(Run& run, std::span<const Step> steps) {
 void Executor::fold_from_all(Run& run, const Step& step) {
   const int ranks = channel_->size();
   for (int r = 0; r < ranks; ++r) ins_[r] = place_of(run, r, step.from);
+  if (step.own.count > 0) ins_[board_->rank()] = place(run, step.own);
   const bool to_all = step.peer == kEveryone;
   const int outs = to_all ? ranks : 1;
   for (int i = 0; i < outs; ++i) outs_[i] = place_of(run, to_all ? i : step.peer, step.to);

@@ -241,7 +241,7 @@ Tuning measure_tuning(Communicator& comm, const Progress& progress, const Effort
   Stopwatch watch(comm, effort);
   Tuning tuning = default_tuning(comm.transport());
   const bool shared = comm.impl().lanes[0]->lane->channel().board() != nullptr;
-  tuning.spins = spins_for(watch);
+  if (shared) tuning.spins = spins_for(watch);
   if (comm.size() > 1) tuning.model.message = message_curve(watch, comm.size(), progress);
   const auto reduce = reduce_function(DType::f32, Op::sum);
   tuning.model.gamma =

@@ -96,6 +96,7 @@ struct Step {
   Slice from;
   Slice to;
   std::size_t stride = 0;  // combine only
+  Slice own;               // reduce_from: where this rank's own contribution lies, if not in `from`
 };
 
 using Round = std::vector<Step>;

@@ -29,8 +29,8 @@ inline void send(Round& out, int peer, Slice from) { add(out, {StepKind::send, p
 inline void recv(Round& out, int peer, Slice to) { add(out, {StepKind::recv, peer, {}, to}); }
 inline void recv_reduce(Round& out, int peer, Slice to) { add(out, {StepKind::recv_reduce, peer, {}, to}); }
 inline void read(Round& out, int peer, Slice from, Slice to) { add(out, {StepKind::read, peer, from, to}); }
-inline void reduce_from(Round& out, Slice from, Slice to, int peer) {
-  add(out, {StepKind::reduce_from, peer, from, to});
+inline void reduce_from(Round& out, Slice from, Slice to, int peer, Slice own = {}) {
+  add(out, {StepKind::reduce_from, peer, from, to, 0, own});
 }
 // Zero-length messages, for barriers.
 inline void send_signal(Round& out, int peer) { out.push_back({StepKind::send, peer, {}, {}}); }

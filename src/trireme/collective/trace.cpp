@@ -182,6 +182,7 @@ void Trace::run_round(int k, State& now) {
       } else if (step.kind == StepKind::reduce_from) {
         move.from = kEveryone;
         move.to = step.peer;
+        move.own = step.own;
         exchange.push_back(move);
       }
     }
@@ -233,7 +234,8 @@ void Trace::apply(Move& move, const State& before, State& now) {
     int& value = move.values[i];
     if (move.from == kEveryone) {
       for (int rank = 0; rank < shape_.ranks; ++rank) {
-        value = values_.reduce(value, before[index(rank, move.source.buffer, move.source.offset + i)]);
+        const Slice& source = rank == move.actor && move.own.count > 0 ? move.own : move.source;
+        value = values_.reduce(value, before[index(rank, source.buffer, source.offset + i)]);
       }
     } else {
       value = before[index(move.from, move.source.buffer, move.source.offset + i)];
@@ -274,7 +276,10 @@ void Trace::forget_unread() {
     auto exchange = std::find_if(moves.begin(), moves.end(), [](const Move& move) { return !move.local(); });
     // All of an exchange writes after all of it has read.
     std::for_each(exchange, moves.end(), undo);
-    std::for_each(exchange, moves.end(), [&](const Move& move) { touch(move.from, move.source, true); });
+    std::for_each(exchange, moves.end(), [&](const Move& move) {
+      touch(move.from, move.source, true);
+      touch(move.actor, move.own, true);
+    });
     for (auto move = std::make_reverse_iterator(exchange); move != moves.rend(); ++move) {
       undo(*move);
       touch(move->from, move->source, true);

@@ -44,6 +44,7 @@ struct Move {
   Slice source;
   Slice target;
   std::vector<int> values;  // what travels, by element
+  Slice own;                // reduce_from: what the actor reads of its own instead of the source
 
   bool local() const { return kind <= StepKind::combine; }
 };

@@ -64,6 +64,7 @@ Tuning default_tuning(std::string_view transport) {
     tuning.model.message = {12e-6, {{16384, 20e-6}, {262144, 110e-6}}, 1 / 3.0e9};
     tuning.model.gamma = 1 / 12e9;
     tuning.model.wires = Wires::one;
+    tuning.spins = 250;  // a look at a socket is a system call, some 0.4 µs
   }
   return tuning;
 }
