@@ -57,7 +57,12 @@ T apply(Op op, T a, T b) {
   }
   if (op == Op::min) return std::min(a, b);
   if (op == Op::max) return std::max(a, b);
-  return static_cast<T>(op == Op::prod ? a * b : a + b);
+  if constexpr (std::is_integral_v<T>) {  // wraps
+    auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+    return static_cast<T>(op == Op::prod ? x * y : x + y);
+  } else {
+    return op == Op::prod ? a * b : a + b;
+  }
 }
 
 // One all-reduce in place, in T's own arithmetic.
