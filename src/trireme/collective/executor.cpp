@@ -46,7 +46,9 @@ Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> chan
       stage_(transport.heap()),
       peers_(channel_->size(), Peer{}),
       ins_(channel_->size()),
-      outs_(channel_->size()) {}
+      outs_(channel_->size()) {
+  for (Collective what : kCollectives) staged_[static_cast<int>(what)] = &find_algorithm(what, "staged");
+}
 
 std::size_t Executor::PlanHash::operator()(const PlanKey& key) const {
   auto hash = reinterpret_cast<std::uintptr_t>(key.algorithm);
@@ -94,13 +96,20 @@ void Executor::run(const Request& request, Duration timeout, const net::Patience
   transport_.leave();
 }
 
-void Executor::dispatch(Run& run) {
-  const auto& request = run.request;
+// Calls mostly repeat, and looking functions up takes as long as a small fold.
+void Executor::bind_arithmetic(const Request& request) {
+  auto& is = arithmetic_;
+  if (is.algorithm == request.algorithm && is.dtype == request.dtype && is.op == request.op) return;
   const bool folds = reduces(request.what);
   // Message algorithms sum first and divide at the end; a fold over all ranks divides as it goes.
   const Op op = !request.algorithm->shared && request.op == Op::avg ? Op::sum : request.op;
-  run.fold = folds ? fold_function(request.dtype, op) : nullptr;
-  run.reduce = folds ? reduce_function(request.dtype, op) : nullptr;
+  is = {request.algorithm, request.dtype, request.op, folds ? fold_function(request.dtype, op) : nullptr,
+        folds ? reduce_function(request.dtype, op) : nullptr};
+}
+
+void Executor::dispatch(Run& run) {
+  const auto& request = run.request;
+  bind_arithmetic(request);
   if (!request.algorithm->shared) return run_messages(run);
   if (board_ == nullptr) {
     throw ConfigError(fmt::format("algorithm '{}' needs ranks that share memory, which transport {} does not give",
@@ -152,6 +161,7 @@ void Executor::run_in_posts(Run& run) {
   bind_segment(run, 0);
   local_steps(run, schedule.round(0));
   meet(run);
+  board_->prepare_next(run.call.sequence, schedule.stage() * run.element);
   for (int k = 1; k < schedule.rounds(); ++k) {
     if (k > 1) sync(run);
     local_steps(run, schedule.round(k));
@@ -216,7 +226,7 @@ void Executor::run_staged(Run& run) {
 void Executor::run_staged_rounds(Run& run) {
   const auto& request = run.request;
   const auto& algorithm =
-      request.algorithm->plan == schedules::direct ? find_algorithm(request.what, "staged") : *request.algorithm;
+      request.algorithm->plan == schedules::direct ? *staged_[static_cast<int>(request.what)] : *request.algorithm;
   const auto per_block = request.stage_chunk / size_of(request.dtype) / (has_blocks(request.what) ? board_->size() : 1);
   run.plan = &plan_for(request, algorithm, std::max<std::size_t>(per_block, 64));
   const auto& plan = *run.plan;
@@ -271,7 +281,8 @@ void Executor::post_messages(Run& run, std::span<const Step> steps, std::size_t&
       channel_->send(step.peer, run.call, {place(run, step.from), step.from.count * element}, tickets_[ticket++]);
     } else if (step.kind == StepKind::recv || step.kind == StepKind::recv_reduce) {
       net::Sink sink{place(run, step.to), step.to.count * element,
-                     step.kind == StepKind::recv_reduce ? run.reduce : nullptr, static_cast<std::uint32_t>(element)};
+                     step.kind == StepKind::recv_reduce ? arithmetic_.reduce : nullptr,
+                     static_cast<std::uint32_t>(element)};
       channel_->recv(step.peer, run.call, sink, tickets_[ticket++]);
     }
   }
@@ -335,12 +346,12 @@ void Executor::local_steps(Run& run, std::span<const Step> steps) {
         copy_bytes(to, from, step.to.count * element, store);
       }
     } else if (step.kind == StepKind::reduce) {
-      run.reduce(place(run, step.to), place(run, step.from), step.to.count);
+      arithmetic_.reduce(place(run, step.to), place(run, step.from), step.to.count);
     } else if (step.kind == StepKind::combine) {
       const auto* first = place(run, step.from);
       for (int r = 0; r < channel_->size(); ++r) ins_[r] = first + r * step.stride * element;
       outs_[0] = place(run, step.to);
-      run.fold(ins_, std::span(outs_).first(1), step.to.count, Store::plain);
+      arithmetic_.fold(ins_, std::span(outs_).first(1), step.to.count, Store::plain);
     }
   }
 }
@@ -364,7 +375,7 @@ void Executor::fold_from_all(Run& run, const Step& step) {
   const int outs = to_all ? ranks : 1;
   for (int i = 0; i < outs; ++i) outs_[i] = place_of(run, to_all ? i : step.peer, step.to);
   const auto store = step.from.buffer == Buffer::input ? run.request.store : Store::plain;
-  run.fold(ins_, std::span(outs_).first(outs), step.to.count, store);
+  arithmetic_.fold(ins_, std::span(outs_).first(outs), step.to.count, store);
 }
 
 }  // namespace trireme

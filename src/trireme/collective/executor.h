@@ -64,8 +64,6 @@ class Executor {
     net::CallId call;
     const net::Patience& patience;
     net::Watch watch;
-    Fold fold;
-    Reduce reduce;
     std::size_t element;  // bytes
     // Of the segment at hand: where each of my buffers begins (by Buffer), and how far into a peer's input or output,
     // and into its stage, the segment lies.
@@ -84,6 +82,7 @@ class Executor {
   };
 
   const Plan& plan_for(const Request& request, const Algorithm& algorithm, std::size_t segment);
+  void bind_arithmetic(const Request& request);
   void dispatch(Run& run);
   void run_messages(Run& run);
   void run_in_posts(Run& run);
@@ -110,12 +109,20 @@ class Executor {
   net::Transport& transport_;
   std::unique_ptr<net::Channel> channel_;
   net::Board* board_;
+  std::array<const Algorithm*, kCollectives.size()> staged_;  // by collective: what private buffers take
   // Used by the one thread.
   std::uint64_t sequence_ = 0;
   std::string broken_;  // why, once a call has failed
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, PlanHash> plans_;
   PlanKey last_key_{};
   const Plan* last_plan_ = nullptr;
+  struct Arithmetic {
+    const Algorithm* algorithm = nullptr;
+    DType dtype = DType::f32;
+    Op op = Op::sum;
+    Fold fold = nullptr;
+    Reduce reduce = nullptr;
+  } arithmetic_;  // of the last call
   Arena scratch_;
   Arena stage_;
   // Of the call under way: where each rank's buffers are, and room for folds and messages.

@@ -37,15 +37,6 @@ Collective parse_collective(std::string_view text) {
 
 bool has_root(Collective what) { return what <= Collective::reduce; }
 
-bool reduces(Collective what) {
-  return what == Collective::reduce || what == Collective::reduce_scatter || what == Collective::all_reduce;
-}
-
-bool has_blocks(Collective what) {
-  return what == Collective::scatter || what == Collective::gather || what == Collective::all_gather ||
-         what == Collective::reduce_scatter || what == Collective::all_to_all;
-}
-
 Schedule then(Schedule first, Schedule second) {
   Schedule both;
   both.rounds = first.rounds + second.rounds;

@@ -47,8 +47,14 @@ inline constexpr std::array kCollectives{Collective::broadcast,  Collective::sca
 std::string_view name(Collective what);              // "all-reduce"
 Collective parse_collective(std::string_view text);  // "all-reduce", "all_reduce", "allreduce"; throws ConfigError
 bool has_root(Collective what);
-bool reduces(Collective what);
-bool has_blocks(Collective what);  // `count` is per rank and a buffer holds P blocks
+constexpr bool reduces(Collective what) {
+  return what == Collective::reduce || what == Collective::reduce_scatter || what == Collective::all_reduce;
+}
+// `count` is per rank and a buffer holds P blocks.
+constexpr bool has_blocks(Collective what) {
+  return what == Collective::scatter || what == Collective::gather || what == Collective::all_gather ||
+         what == Collective::reduce_scatter || what == Collective::all_to_all;
+}
 
 // One rank's view of one call. Everything but `rank` is the same on every rank.
 struct Call {

@@ -27,6 +27,16 @@ inline void pause_cpu() {
 #endif
 }
 
+// Asks for a line to write to before it is written: other ranks read it last, and fetching it back takes as long as a
+// message.
+inline void fetch_for_writing(const void* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw (%0)" ::"r"(line));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 // Written by one rank only, always upwards. Lives in memory that other processes map, zero at first.
 struct Counter {
   std::atomic<std::uint64_t> value;
