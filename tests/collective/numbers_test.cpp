@@ -137,7 +137,8 @@ class Machine {
       if (step.kind == StepKind::read) at(r, step.to, i) = at(step.peer, step.from, i);
       if (step.kind != StepKind::reduce_from) continue;
       Numbers terms;
-      for (int k = 0; k < call_.ranks; ++k) terms.push_back(at(k, step.from, i));
+      for (int k = 0; k < call_.ranks; ++k)
+        terms.push_back(at(k, k == r && step.own.count > 0 ? step.own : step.from, i));
       for (int k = 0; k < call_.ranks; ++k)
         if (step.peer == k || step.peer == kEveryone) at(k, step.to, i) = fold(terms);
     }

@@ -161,7 +161,7 @@ void Executor::run_in_posts(Run& run) {
   bind_segment(run, 0);
   local_steps(run, schedule.round(0));
   meet(run);
-  board_->prepare_next(run.call.sequence, schedule.stage() * run.element);
+  board_->prepare_next(run.call.sequence);
   for (int k = 1; k < schedule.rounds(); ++k) {
     if (k > 1) sync(run);
     local_steps(run, schedule.round(k));

@@ -88,14 +88,9 @@ class Board {
   Post& post(int rank, std::uint64_t sequence) { return posts_[2 * rank + (sequence & 1)]; }
   // Makes my post of this call visible. What it holds, and all I wrote before, is then read by the others.
   void publish(std::uint64_t sequence) { raise(post(rank_, sequence).sequence, sequence); }
-  // Call `sequence` posts `payload` bytes. Gets my post of the next call ready to be written, as much of it as was used
-  // the last time: once everyone has posted `sequence`, nobody reads that one any more.
-  void prepare_next(std::uint64_t sequence, std::size_t payload) {
-    payloads_[sequence & 1] = payload;
-    const auto* next = reinterpret_cast<const std::byte*>(&post(rank_, sequence + 1));
-    const auto used = offsetof(Post, payload) + payloads_[(sequence + 1) & 1];
-    for (std::size_t at = 0; at < used; at += 64) fetch_for_writing(next + at);
-  }
+  // Gets the first line of my post of the next call ready to be written: once everyone has posted `sequence`, nobody
+  // reads that one any more.
+  void prepare_next(std::uint64_t sequence) { fetch_for_writing(&post(rank_, sequence + 1)); }
   // Waits until every rank has posted call `sequence`. `check(rank)` runs now and then.
   template <typename Check>
   void await_posts(std::uint64_t sequence, const Patience& patience, Check&& check) {
@@ -146,7 +141,6 @@ class Board {
   Mark* marks_;
   // Used by the channel's one thread.
   std::uint64_t syncs_ = 0;
-  std::size_t payloads_[2] = {};  // bytes in my last two posts
 };
 
 }  // namespace trireme::net
