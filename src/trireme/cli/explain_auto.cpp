@@ -23,9 +23,9 @@ std::string reason(const AutoQuestion& question, const Request& request, const T
   if (request.algorithm->name == "direct") {
     return fmt::format(
         "ranks share memory and {} is more than {}: each input is read once and each output written once{}; buffers "
-        "that peers cannot reach go through stages of {}{}",
+        "that peers cannot reach go through stages of {}",
         size, format_size(tuning.inline_limit), request.store == Store::streaming ? ", past the cache" : "",
-        format_size(request.stage_chunk), request.stage_store == Store::streaming ? ", past the cache" : "");
+        format_size(request.stage_chunk));
   }
   std::string text = fmt::format("the least predicted time of {} algorithms", candidates.size());
   if (candidates.size() > 1 && candidates[0].algorithm == request.algorithm) {

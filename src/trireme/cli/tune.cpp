@@ -45,9 +45,8 @@ void print(const Tuning& tuning, std::string_view transport, double seconds) {
   if (transport != "tcp") {
     fmt::print("one synchronization of all ranks: {}\n", format_seconds(tuning.model.sync));
     print_curve("loads and stores of one rank in an all-reduce, by bytes", tuning.model.memory, true);
-    fmt::print("through the posts up to {}; private memory staged by {}{}; direct results past the cache: {}\n",
-               format_size(tuning.inline_limit), format_size(tuning.stage_chunk),
-               tuning.stage_streaming ? ", past the cache" : "", size_or_never(tuning.streaming_from));
+    fmt::print("through the posts up to {}; private memory staged by {}; direct results past the cache: {}\n",
+               format_size(tuning.inline_limit), format_size(tuning.stage_chunk), size_or_never(tuning.streaming_from));
   }
   fmt::print("looks before giving way: {}\n", tuning.spins);
   fmt::print("{} in {:.1f} s, kept in {}\n", tuning.source, seconds, tuning_path(transport));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <bit>
 #include <cstring>
 
 #include "trireme/base/error.h"
@@ -22,6 +23,8 @@ std::byte* Arena::at_least(std::size_t bytes) {
 }
 
 namespace {
+
+constexpr std::size_t kShort = 64 << 10;  // bytes of all ranks together
 
 // How many blocks of `count` the buffers of a rank hold, where they hold any.
 int input_blocks(Collective what, int ranks) {
@@ -47,7 +50,10 @@ Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> chan
       peers_(channel_->size(), Peer{}),
       ins_(channel_->size()),
       outs_(channel_->size()) {
-  for (Collective what : kCollectives) staged_[static_cast<int>(what)] = &find_algorithm(what, "staged");
+  for (Collective what : kCollectives) {
+    staged_[static_cast<int>(what)] = &find_algorithm(what, "staged");
+    inline_[static_cast<int>(what)] = &find_algorithm(what, "inline");
+  }
 }
 
 std::size_t Executor::PlanHash::operator()(const PlanKey& key) const {
@@ -225,8 +231,11 @@ void Executor::run_staged(Run& run) {
 // region j mod depth of the stage, which segment j + depth takes only after j's last round has been synchronized.
 void Executor::run_staged_rounds(Run& run) {
   const auto& request = run.request;
+  // Short vectors are cheaper to fold whole, by everyone, than to synchronize for twice more.
+  const bool is_short = request.count * run.element * board_->size() <= kShort;
+  const auto& fallback = is_short ? inline_ : staged_;
   const auto& algorithm =
-      request.algorithm->plan == schedules::direct ? *staged_[static_cast<int>(request.what)] : *request.algorithm;
+      request.algorithm->plan == schedules::direct ? *fallback[static_cast<int>(request.what)] : *request.algorithm;
   const auto per_block = request.stage_chunk / size_of(request.dtype) / (has_blocks(request.what) ? board_->size() : 1);
   run.plan = &plan_for(request, algorithm, std::max<std::size_t>(per_block, 64));
   const auto& plan = *run.plan;
@@ -234,6 +243,9 @@ void Executor::run_staged_rounds(Run& run) {
   std::byte* mine = stage_.at_least(bytes);
   board_->set_stage(mine, bytes);
   peers_[board_->rank()].stage = mine;
+  auto& choice = stage_stores_[std::bit_width(request.count * run.element)];
+  run.stage_store = choice.next(run.call.sequence);
+  const double start = now_seconds();
   for (int t = 0; t < plan.supersteps(); ++t) {
     for (int j = std::max(0, t - plan.rounds() + 1); j <= t && j < plan.segments(); ++j) {
       const auto steps = plan.schedule(j).round(t - j);
@@ -246,6 +258,7 @@ void Executor::run_staged_rounds(Run& run) {
       for (int rank = 0; rank < board_->size(); ++rank) peers_[rank].stage = board_->stage(rank);
     }
   }
+  choice.learn(run.stage_store, now_seconds() - start);
 }
 
 // ---- Messages ----
@@ -342,7 +355,7 @@ void Executor::local_steps(Run& run, std::span<const Step> steps) {
       auto* to = place(run, step.to);
       const auto* from = place(run, step.from);
       if (to != from) {
-        const auto store = step.to.buffer == Buffer::stage ? run.request.stage_store : Store::plain;
+        const auto store = step.to.buffer == Buffer::stage ? run.stage_store : Store::plain;
         copy_bytes(to, from, step.to.count * element, store);
       }
     } else if (step.kind == StepKind::reduce) {

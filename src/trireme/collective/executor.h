@@ -1,6 +1,7 @@
 // Runs schedules on one channel: binds buffers, moves messages or meets on the board, keeps deadlines, and turns every
 // failure into one error on every rank. Segmentation and overlap live here, once for all algorithms.
 #pragma once
+#include <array>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -9,6 +10,7 @@
 #include "trireme/base/clock.h"
 #include "trireme/collective/plan.h"
 #include "trireme/collective/reduce.h"
+#include "trireme/collective/store_choice.h"
 #include "trireme/net/board.h"
 #include "trireme/net/transport.h"
 #include "trireme/net/watch.h"
@@ -29,7 +31,6 @@ struct Request {
   std::size_t segment = 0;             // message algorithms
   std::size_t stage_chunk = 64 << 10;  // staged: bytes per segment
   Store store = Store::plain;          // direct folds
-  Store stage_store = Store::plain;
 };
 
 // Memory of one rank that grows as needed and is never zeroed.
@@ -70,6 +71,7 @@ class Executor {
     std::byte* base[4];
     std::size_t shift;
     std::size_t stage_shift;
+    Store stage_store = Store::plain;
   };
   struct PlanKey {
     const Algorithm* algorithm;
@@ -109,7 +111,8 @@ class Executor {
   net::Transport& transport_;
   std::unique_ptr<net::Channel> channel_;
   net::Board* board_;
-  std::array<const Algorithm*, kCollectives.size()> staged_;  // by collective: what private buffers take
+  // By collective: what private buffers take instead of direct, long and short ones.
+  std::array<const Algorithm*, kCollectives.size()> staged_, inline_;
   // Used by the one thread.
   std::uint64_t sequence_ = 0;
   std::string broken_;  // why, once a call has failed
@@ -125,6 +128,7 @@ class Executor {
   } arithmetic_;  // of the last call
   Arena scratch_;
   Arena stage_;
+  std::array<StoreChoice, 65> stage_stores_;  // by bit width of the bytes of a call
   // Of the call under way: where each rank's buffers are, and room for folds and messages.
   struct Peer {
     const std::byte* input;

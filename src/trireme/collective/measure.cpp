@@ -179,30 +179,25 @@ std::size_t inline_limit(Stopwatch& watch, const Tuning& tuning, const Progress&
   return limit;
 }
 
-// How private buffers are best staged: the size of a segment, and whether past the cache.
-void tune_stage(Stopwatch& watch, Tuning& tuning, const Progress& progress) {
+// In what pieces private buffers are best staged.
+std::size_t stage_chunk(Stopwatch& watch, const Tuning& tuning, const Progress& progress) {
   double best = 1e9;
-  auto choice = tuning;
-  for (bool streaming : {false, true}) {
-    for (std::size_t chunk : {32u << 10, 64u << 10, 128u << 10, 256u << 10, 512u << 10}) {
-      progress(fmt::format("stages of {}{}", format_size(chunk), streaming ? ", past the cache" : ""));
-      auto trial = tuning;
-      trial.stage_chunk = chunk;
-      trial.stage_streaming = streaming;
-      double seconds = 0;
-      for (std::size_t bytes : {1u << 20, 16u << 20}) {
-        if (watch.too_large(bytes)) break;
-        seconds +=
-            watch.time({Collective::all_reduce, "staged", bytes, Memory::own}, trial) / static_cast<double>(bytes);
-      }
-      if (streaming) seconds *= 1.1;  // it must win clearly: peers read the stage at once
-      if (seconds < best) {
-        best = seconds;
-        choice = trial;
-      }
+  auto choice = tuning.stage_chunk;
+  for (std::size_t chunk : {64u << 10, 128u << 10, 256u << 10, 512u << 10}) {
+    progress(fmt::format("stages of {}", format_size(chunk)));
+    auto trial = tuning;
+    trial.stage_chunk = chunk;
+    double seconds = 0;
+    for (std::size_t bytes : {1u << 20, 16u << 20}) {
+      if (watch.too_large(bytes)) break;
+      seconds += watch.time({Collective::all_reduce, "staged", bytes, Memory::own}, trial) / static_cast<double>(bytes);
+    }
+    if (seconds < best) {
+      best = seconds;
+      choice = chunk;
     }
   }
-  tuning = choice;
+  return choice;
 }
 
 // From which size on results are better stored past the cache.
@@ -252,7 +247,7 @@ Tuning measure_tuning(Communicator& comm, const Progress& progress, const Effort
     progress("synchronization");
     tuning.model.sync = watch.time({Collective::barrier, "inline", 0});
     tuning.streaming_from = streaming_from(watch, tuning, progress);
-    tune_stage(watch, tuning, progress);
+    tuning.stage_chunk = stage_chunk(watch, tuning, progress);
     tuning.inline_limit = inline_limit(watch, tuning, progress);
     tuning.model.memory = memory_curve(watch, tuning.model.sync, progress);
   }

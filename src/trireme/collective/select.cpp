@@ -90,7 +90,6 @@ void Selector::choose(Request& request) {
   request.segment = request.algorithm->pipelined ? tuning_.segment : 0;
   request.stage_chunk = tuning_.stage_chunk;
   request.store = bytes >= tuning_.streaming_from ? Store::streaming : Store::plain;
-  request.stage_store = tuning_.stage_streaming ? Store::streaming : Store::plain;
 }
 
 }  // namespace trireme

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFormat = "trireme-tuning-1";
+constexpr std::string_view kFormat = "trireme-tuning-2";
 
 // The value of the first line of `path` that begins with `key`, after its colon.
 std::string field(const char* path, std::string_view key) {
@@ -75,7 +75,6 @@ nlohmann::json to_json(const Tuning& tuning) {
           {"inline_limit", tuning.inline_limit},
           {"stage_chunk", tuning.stage_chunk},
           {"streaming_from", tuning.streaming_from},
-          {"stage_streaming", tuning.stage_streaming},
           {"segment", tuning.segment},
           {"spins", tuning.spins},
           {"source", tuning.source}};
@@ -90,7 +89,6 @@ Tuning tuning_from_json(const nlohmann::json& json) {
   tuning.inline_limit = take<std::size_t>(rest, "inline_limit");
   tuning.stage_chunk = take<std::size_t>(rest, "stage_chunk");
   tuning.streaming_from = take<std::size_t>(rest, "streaming_from");
-  tuning.stage_streaming = take<bool>(rest, "stage_streaming");
   tuning.segment = take<std::size_t>(rest, "segment");
   tuning.spins = take<int>(rest, "spins");
   tuning.source = take<std::string>(rest, "source");

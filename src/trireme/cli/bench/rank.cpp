@@ -128,6 +128,7 @@ class Rank {
   }
 
   void refill() {
+    system_.barrier();  // nothing may be under way in what is filled
     for (std::size_t b = 0; b < buffers_.size(); ++b) {
       fill(job_, static_cast<int>(b), buffers_[b].input, buffers_[b].output);
     }
