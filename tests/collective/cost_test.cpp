@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 
@@ -156,9 +158,9 @@ TEST(Predict, QuickEnoughToChooseBy) {
   const Algorithm& ring = find_algorithm(Collective::all_reduce, "ring");
   double fastest = 1;
   for (int attempt = 0; attempt < 5; ++attempt) {
-    double start = now_seconds();
+    const auto start = std::clock();  // processor time: what else runs here does not count
     predict(ring, call_of(Collective::all_reduce, 64, 1 << 20), DType::f32, LinkModel{});
-    fastest = std::min(fastest, now_seconds() - start);
+    fastest = std::min(fastest, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
   }
   EXPECT_LT(fastest, 0.02);  // about 0.5 ms when optimized; sanitizers are slower
   RecordProperty("seconds", std::to_string(fastest));

@@ -94,8 +94,8 @@ void Executor::run(const Request& request, Duration timeout, const net::Patience
     dispatch(run);
   } catch (const Error& error) {
     broken_ = error.what();
+    transport_.abort(error.what());  // before the channel goes: the others should hear why
     channel_->cancel();
-    transport_.abort(error.what());
     transport_.leave();
     throw;
   }

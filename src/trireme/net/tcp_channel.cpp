@@ -251,7 +251,7 @@ void TcpChannel::end_message(Peer& peer) {
 // A peer that gives up says why on its control connection: that is the better reason, if it comes at once.
 void TcpChannel::lost(const Peer& peer, int error) {
   pollfd entry{failure_->fd(), POLLIN, 0};
-  ::poll(&entry, 1, 100);
+  ::poll(&entry, 1, 500);
   failure_->check();
   const CallId* call = !peer.recvs.empty()   ? &peer.recvs.front().call
                        : !peer.sends.empty() ? &peer.sends.front().call
