@@ -21,7 +21,7 @@ Options with_timeout(double seconds) {
   return options;
 }
 
-// What each rank's body threw.
+// What each rank's body threw. The barrier keeps a rank that is quick to fail from failing the others' constructors.
 std::vector<std::string> errors_of(const WorldFactory& factory, int ranks, const Options& options,
                                    const std::function<void(Communicator&)>& body) {
   std::vector<std::string> errors(ranks);
@@ -29,6 +29,7 @@ std::vector<std::string> errors_of(const WorldFactory& factory, int ranks, const
       factory.make(ranks),
       [&](Communicator& comm) {
         try {
+          comm.barrier();
           body(comm);
         } catch (const Error& error) {
           errors[comm.rank()] = error.what();
