@@ -45,6 +45,12 @@ bool Work::done() const {
   return state_->lane ? state_->lane->done(ticket_) : state_->messenger->done(state_->message);
 }
 
+Work::Times Work::times() const {
+  if (!state_ || !state_->lane) return {};
+  auto [begin, end] = state_->lane->times(ticket_);
+  return {begin, end};
+}
+
 // ---- A group and its lanes ----
 
 namespace {

@@ -42,8 +42,16 @@ bool Lane::wait(std::uint64_t ticket, Duration longest) {
   return true;
 }
 
+Lane::Times Lane::times(std::uint64_t ticket) {
+  std::lock_guard lock(mutex_);
+  auto finished = finished_.load(std::memory_order_relaxed);
+  if (ticket == 0 || ticket > finished || finished - ticket >= kRemembered) return {};
+  return times_[ticket % kRemembered];
+}
+
 void Lane::work(std::stop_token stop) {
   std::unique_lock lock(mutex_);
+  times_.resize(kRemembered);
   while (true) {
     changed_.wait(lock, stop, [&] { return !queue_.empty(); });
     if (queue_.empty()) return;
@@ -51,17 +59,20 @@ void Lane::work(std::stop_token stop) {
     queue_.pop_front();
     lock.unlock();
     std::exception_ptr error;
+    Times times{now_seconds(), 0};
     try {
       executor_.run(request, settings_.timeout, settings_.background);
     } catch (...) {
       error = std::current_exception();
     }
+    times.end = now_seconds();
     lock.lock();
     const auto ticket = finished_.load(std::memory_order_relaxed) + 1;
     if (error && !error_) {
       error_ = error;
       failed_from_ = ticket;
     }
+    times_[ticket % kRemembered] = times;
     finished_.store(ticket, std::memory_order_release);
     changed_.notify_all();
   }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "trireme/collective/executor.h"
 
@@ -31,6 +32,12 @@ class Lane {
   bool wait(std::uint64_t ticket, Duration longest);
   bool done(std::uint64_t ticket) const { return finished_.load(std::memory_order_acquire) >= ticket; }
 
+  // When a finished call began and ended, in seconds; zeros when it is long past. Any thread.
+  struct Times {
+    double begin = 0, end = 0;
+  };
+  Times times(std::uint64_t ticket);
+
   // Only while nothing is queued.
   net::Channel& channel() { return executor_.channel(); }
 
@@ -47,7 +54,9 @@ class Lane {
   std::deque<Request> queue_;      // guarded by mutex_
   std::exception_ptr error_;       // guarded by mutex_: of the first call that failed; all later ones fail with it
   std::uint64_t failed_from_ = 0;  // guarded by mutex_
-  std::jthread thread_;            // started with the first queued call
+  static constexpr std::size_t kRemembered = 1024;
+  std::vector<Times> times_;  // guarded by mutex_: of the last kRemembered queued calls, by ticket
+  std::jthread thread_;       // started with the first queued call
 };
 
 }  // namespace trireme

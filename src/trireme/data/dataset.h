@@ -1,0 +1,45 @@
+// What a model learns from: samples by number, and what a model must know of their shape. A data set is immutable and
+// read from any thread; how it lies on disk is the business of one file per format.
+#pragma once
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace trireme::data {
+
+// Some samples, stacked along the first dimension.
+struct Batch {
+  torch::Tensor
+      input;  // images: f32 [n, channels, height, width], normalized; rows: f32 [n, columns]; text: i64 [n, length]
+  torch::Tensor target;  // classes: i64 [n]; text: i64 [n, length], the input moved on by one
+};
+
+// What every sample of a data set looks like.
+struct Shape {
+  std::vector<std::int64_t> input;  // of one sample: {1, 28, 28}, {784}, or {length} for text
+  std::int64_t classes = 0;         // of the target; for text the size of the vocabulary
+  bool text = false;                // predict the next symbol at each place, instead of one class per sample
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual std::int64_t size() const = 0;
+  virtual const Shape& shape() const = 0;
+  // The samples with these numbers, in this order. Safe from any thread.
+  virtual Batch get(std::span<const std::int64_t> indices) const = 0;
+};
+
+// A name and its two parts. They have the same shape and the same normalization.
+struct Splits {
+  std::string name;
+  std::shared_ptr<const Dataset> train;  // shared: loaders on several threads read it
+  std::shared_ptr<const Dataset> test;
+  std::vector<std::string> labels;  // names of the classes, where known; for text the symbols
+};
+
+}  // namespace trireme::data

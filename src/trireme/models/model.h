@@ -1,0 +1,44 @@
+// The model zoo: one file per model, one line each in models.cpp. A model is made for the shape of its data.
+#pragma once
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme::models {
+
+// Anything with one tensor in and one out: scores [n, classes], or [n, length, classes] for text.
+class Model : public torch::nn::Module {
+ public:
+  using torch::nn::Module::Module;
+  virtual torch::Tensor forward(torch::Tensor input) = 0;
+};
+
+// What a model is made for.
+struct Shape {
+  std::vector<std::int64_t> input;  // of one sample: {1, 28, 28}, {784}, or {length} for text
+  std::int64_t classes = 0;         // or the size of the vocabulary
+  bool text = false;
+};
+
+using Arguments = std::map<std::string, std::string>;  // --model-arg name=value
+
+struct Entry {
+  std::string_view name;
+  std::string_view summary;
+  // Parameters are drawn from LibTorch's default generator.
+  std::shared_ptr<Model> (*make)(const Shape& shape, const Arguments& arguments);
+};
+
+std::span<const Entry> models();
+
+// By name, or a TorchScript file (*.pt). Throws ConfigError that lists the names, or says which shape or argument
+// does not fit.
+std::shared_ptr<Model> make_model(std::string_view name, const Shape& shape, const Arguments& arguments = {});
+
+}  // namespace trireme::models

@@ -1,0 +1,146 @@
+#include "trireme/plan/bucket_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+
+namespace trireme::plan {
+namespace {
+
+std::vector<std::size_t> prefix_bytes(std::span<const Gradient> gradients) {
+  std::vector<std::size_t> sums(gradients.size() + 1, 0);
+  for (std::size_t j = 0; j < gradients.size(); ++j) sums[j + 1] = sums[j] + gradients[j].bytes;
+  return sums;
+}
+
+// As PyTorch's DDP: a bucket is closed by the gradient that fills it.
+Buckets cap(std::span<const Gradient> gradients, std::size_t cap_bytes) {
+  Buckets ends;
+  std::size_t held = 0;
+  for (std::size_t j = 0; j < gradients.size(); ++j) {
+    held += gradients[j].bytes;
+    if (held >= cap_bytes || j + 1 == gradients.size()) {
+      ends.push_back(j + 1);
+      held = 0;
+    }
+  }
+  return ends;
+}
+
+// Shi, Chu, Li: MG-WFBP, INFOCOM 2019: a gradient waits for the next one if that is ready before this one's start-up
+// time α would be over.
+Buckets merged(std::span<const Gradient> gradients, const BucketCosts& costs) {
+  Buckets ends;
+  double alpha = costs.all_reduce(0), free = 0, stolen = 0;
+  std::size_t held = 0;
+  for (std::size_t j = 0; j < gradients.size(); ++j) {
+    held += gradients[j].bytes;
+    double begin = std::max(free, gradients[j].ready_s + stolen);
+    if (j + 1 < gradients.size() && gradients[j + 1].ready_s + stolen < begin + alpha) continue;
+    double cost = costs.all_reduce(held);
+    free = begin + cost;
+    stolen += costs.theft * cost;
+    held = 0;
+    ends.push_back(j + 1);
+  }
+  return ends;
+}
+
+// One way to have sent the first j gradients. Of two ways, one that is free no later and has stolen no more is
+// never worse, whatever follows: only the others' front is kept.
+struct Way {
+  double free = 0, stolen = 0;
+  std::size_t begin = 0;  // of its last bucket
+  std::size_t from = 0;   // the way it extends, in the front of `begin`
+};
+
+void add_to_front(std::vector<Way>& front, const Way& way) {
+  for (const Way& other : front) {
+    if (other.free <= way.free && other.stolen <= way.stolen) return;
+  }
+  std::erase_if(front, [&](const Way& other) { return way.free <= other.free && way.stolen <= other.stolen; });
+  front.push_back(way);
+}
+
+// f[j] = min over i < j of max(f[i], r[j] + θ·c[i]) + T(S[j] − S[i]); with θ > 0 over the ways that none beats in both.
+Buckets optimal(std::span<const Gradient> gradients, const BucketCosts& costs) {
+  std::size_t count = gradients.size();
+  auto sums = prefix_bytes(gradients);
+  std::vector<std::vector<Way>> fronts(count + 1);
+  fronts[0].push_back({});
+  for (std::size_t j = 1; j <= count; ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      double cost = costs.all_reduce(sums[j] - sums[i]);
+      for (std::size_t k = 0; k < fronts[i].size(); ++k) {
+        const Way& way = fronts[i][k];
+        double begin = std::max(way.free, gradients[j - 1].ready_s + way.stolen);
+        add_to_front(fronts[j], {begin + cost, way.stolen + costs.theft * cost, i, k});
+      }
+    }
+  }
+  auto best = std::ranges::min_element(fronts[count], {}, &Way::free);
+  Buckets ends;
+  std::size_t k = best - fronts[count].begin();
+  for (std::size_t j = count; j > 0;) {
+    const Way& way = fronts[j][k];
+    ends.push_back(j);
+    j = way.begin;
+    k = way.from;
+  }
+  std::ranges::reverse(ends);
+  return ends;
+}
+
+constexpr std::array kPlans{
+    BucketPlan{"cap", "cap:25, buckets of 25 MiB, as PyTorch's DDP", false},
+    BucketPlan{"tensor", "each gradient alone, as soon as it is ready (WFBP)", false},
+    BucketPlan{"one", "all gradients at once, after backward", false},
+    BucketPlan{"mgwfbp", "gradients that follow within a start-up time merged (MG-WFBP)", true},
+    BucketPlan{"optimal", "the fastest there is, by dynamic programming on what was measured", true},
+};
+
+}  // namespace
+
+std::span<const BucketPlan> bucket_plans() { return kPlans; }
+
+double finish_time(std::span<const Gradient> gradients, const Buckets& buckets, const BucketCosts& costs) {
+  auto sums = prefix_bytes(gradients);
+  double free = 0, stolen = 0;
+  std::size_t begin = 0;
+  for (std::size_t end : buckets) {
+    double cost = costs.all_reduce(sums[end] - sums[begin]);
+    free = std::max(free, gradients[end - 1].ready_s + stolen) + cost;
+    stolen += costs.theft * cost;
+    begin = end;
+  }
+  return free;
+}
+
+PlanChoice parse_bucket_plan(std::string_view text) {
+  auto colon = text.find(':');
+  auto found = std::ranges::find(kPlans, text.substr(0, colon), &BucketPlan::name);
+  bool is_cap = found != kPlans.end() && found->name == "cap";
+  if (found == kPlans.end() || (colon != text.npos && !is_cap)) {
+    throw ConfigError(fmt::format("unknown bucket plan '{}'; one of: cap:25, tensor, one, mgwfbp, optimal", text));
+  }
+  if (!is_cap) return {found->name, 0, found->measured};
+  double mib = colon == text.npos ? 25 : parse_number(text.substr(colon + 1), "bucket plan cap");
+  if (!(mib > 0 && mib <= 1e6)) throw ConfigError(fmt::format("bucket plan '{}': the cap is in MiB, above 0", text));
+  return {found->name, static_cast<std::size_t>(mib * (1 << 20)), false};
+}
+
+Buckets plan_buckets(const PlanChoice& choice, std::span<const Gradient> gradients, const BucketCosts& costs) {
+  if (gradients.empty()) return {};
+  if (choice.name == "cap") return cap(gradients, choice.cap_bytes);
+  if (choice.name == "tensor") return cap(gradients, 0);
+  if (choice.name == "one") return {gradients.size()};
+  if (choice.name == "mgwfbp") return merged(gradients, costs);
+  TRIREME_CHECK(choice.name == "optimal");
+  return optimal(gradients, costs);
+}
+
+}  // namespace trireme::plan

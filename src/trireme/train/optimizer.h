@@ -1,0 +1,47 @@
+// How a gradient becomes a step: one file per optimizer in optimizers/, one line each in optimizer.cpp.
+#pragma once
+#include <torch/torch.h>
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace trireme::train {
+
+using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+struct OptimizerOptions {
+  double momentum = 0.9;
+  double weight_decay = 0;
+  bool nesterov = false;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+  double trust = 0.001;  // LARS: the share of a layer's norm that one step may move it
+};
+
+// Steps the parameters it was made with by their .grad; one without a gradient stays where it is.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  virtual void step(double lr) = 0;
+  // What must be saved to go on exactly, under "<parameter>.<quantity>"; tensors are the live ones.
+  virtual NamedTensors state() = 0;
+  // What state() gave, of an optimizer of the same kind and parameters. Throws DataError naming what is missing or of
+  // another shape.
+  virtual void load(const NamedTensors& state) = 0;
+};
+
+struct OptimizerEntry {
+  std::string_view name;
+  std::string_view summary;
+  std::unique_ptr<Optimizer> (*make)(const NamedTensors& parameters, const OptimizerOptions& options);
+};
+std::span<const OptimizerEntry> optimizers();
+
+// Throws ConfigError that lists the names.
+std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,
+                                          const OptimizerOptions& options = {});
+
+}  // namespace trireme::train
