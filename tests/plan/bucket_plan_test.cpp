@@ -17,15 +17,18 @@ using ::testing::ElementsAre;
 double oracle(std::span<const Gradient> gradients, const Buckets& buckets, const BucketCosts& costs) {
   double channel_free = 0, communicated = 0;
   std::size_t next = 0;
-  for (std::size_t end : buckets) {
+  for (const std::size_t& end : buckets) {
     std::size_t bytes = 0;
     double ready = 0;
     for (; next < end; ++next) {
       bytes += gradients[next].bytes;
       ready = gradients[next].ready_s + costs.theft * communicated;
     }
-    channel_free = std::max(channel_free, ready) + costs.all_reduce(bytes);
-    communicated += costs.all_reduce(bytes);
+    bool alone = &end == &buckets[0] ? end == 1 : end - (&end)[-1] == 1;
+    double cost = costs.all_reduce(bytes);
+    if (!alone || !gradients[end - 1].in_place) cost += costs.pack_s_per_byte * bytes;
+    channel_free = std::max(channel_free, ready) + cost;
+    communicated += cost;
   }
   return channel_free;
 }
@@ -51,13 +54,14 @@ TEST(BucketPlan, OptimalIsTheBestOfAllPartitions) {
     double ready = 0;
     for (auto& gradient : gradients) {
       ready += uniform(0, 1) < 0.3 ? 0 : uniform(0, 1e-3);
-      gradient = {ready, static_cast<std::size_t>(std::exp(uniform(1, 16)))};
+      gradient = {ready, static_cast<std::size_t>(std::exp(uniform(1, 16))), random() % 2 == 0};
     }
     double alpha = uniform(0, 1e-3), beta = uniform(0, 1e-9), step = uniform(0, 1e-3);
-    BucketCosts costs{[=](std::size_t n) { return alpha + beta * n + (n > 100'000 ? step : 0); }, trial % 3 == 0 ? 0.0
-                                                                                                  : trial % 3 == 1
-                                                                                                      ? 1.0
-                                                                                                      : uniform(0, 1)};
+    BucketCosts costs{[=](std::size_t n) { return alpha + beta * n + (n > 100'000 ? step : 0); },
+                      trial % 3 == 0   ? 0.0
+                      : trial % 3 == 1 ? 1.0
+                                       : uniform(0, 1),
+                      uniform(0, 1e-9)};
     double best = best_of_all(gradients, costs);
     auto plan = plan_buckets(parse_bucket_plan("optimal"), gradients, costs);
     EXPECT_NEAR(finish_time(gradients, plan, costs), best, 1e-12) << "trial " << trial;

@@ -11,11 +11,24 @@
 namespace trireme::plan {
 namespace {
 
-std::vector<std::size_t> prefix_bytes(std::span<const Gradient> gradients) {
-  std::vector<std::size_t> sums(gradients.size() + 1, 0);
-  for (std::size_t j = 0; j < gradients.size(); ++j) sums[j + 1] = sums[j] + gradients[j].bytes;
-  return sums;
-}
+// What buckets cost, by the gradients [begin, end) in them.
+class BucketCost {
+ public:
+  BucketCost(std::span<const Gradient> gradients, const BucketCosts& costs)
+      : gradients_(gradients), costs_(costs), sums_(gradients.size() + 1, 0) {
+    for (std::size_t j = 0; j < gradients.size(); ++j) sums_[j + 1] = sums_[j] + gradients[j].bytes;
+  }
+  double operator()(std::size_t begin, std::size_t end) const {
+    std::size_t bytes = sums_[end] - sums_[begin];
+    bool copied = end - begin > 1 || !gradients_[begin].in_place;
+    return costs_.all_reduce(bytes) + (copied ? costs_.pack_s_per_byte * bytes : 0);
+  }
+
+ private:
+  std::span<const Gradient> gradients_;
+  const BucketCosts& costs_;
+  std::vector<std::size_t> sums_;
+};
 
 // As PyTorch's DDP: a bucket is closed by the gradient that fills it.
 Buckets cap(std::span<const Gradient> gradients, std::size_t cap_bytes) {
@@ -35,16 +48,16 @@ Buckets cap(std::span<const Gradient> gradients, std::size_t cap_bytes) {
 // time α would be over.
 Buckets merged(std::span<const Gradient> gradients, const BucketCosts& costs) {
   Buckets ends;
+  BucketCost cost_of(gradients, costs);
   double alpha = costs.all_reduce(0), free = 0, stolen = 0;
-  std::size_t held = 0;
+  std::size_t first = 0;
   for (std::size_t j = 0; j < gradients.size(); ++j) {
-    held += gradients[j].bytes;
     double begin = std::max(free, gradients[j].ready_s + stolen);
     if (j + 1 < gradients.size() && gradients[j + 1].ready_s + stolen < begin + alpha) continue;
-    double cost = costs.all_reduce(held);
+    double cost = cost_of(first, j + 1);
     free = begin + cost;
     stolen += costs.theft * cost;
-    held = 0;
+    first = j + 1;
     ends.push_back(j + 1);
   }
   return ends;
@@ -69,12 +82,12 @@ void add_to_front(std::vector<Way>& front, const Way& way) {
 // f[j] = min over i < j of max(f[i], r[j] + θ·c[i]) + T(S[j] − S[i]); with θ > 0 over the ways that none beats in both.
 Buckets optimal(std::span<const Gradient> gradients, const BucketCosts& costs) {
   std::size_t count = gradients.size();
-  auto sums = prefix_bytes(gradients);
+  BucketCost cost_of(gradients, costs);
   std::vector<std::vector<Way>> fronts(count + 1);
   fronts[0].push_back({});
   for (std::size_t j = 1; j <= count; ++j) {
     for (std::size_t i = 0; i < j; ++i) {
-      double cost = costs.all_reduce(sums[j] - sums[i]);
+      double cost = cost_of(i, j);
       for (std::size_t k = 0; k < fronts[i].size(); ++k) {
         const Way& way = fronts[i][k];
         double begin = std::max(way.free, gradients[j - 1].ready_s + way.stolen);
@@ -108,11 +121,11 @@ constexpr std::array kPlans{
 std::span<const BucketPlan> bucket_plans() { return kPlans; }
 
 double finish_time(std::span<const Gradient> gradients, const Buckets& buckets, const BucketCosts& costs) {
-  auto sums = prefix_bytes(gradients);
+  BucketCost cost_of(gradients, costs);
   double free = 0, stolen = 0;
   std::size_t begin = 0;
   for (std::size_t end : buckets) {
-    double cost = costs.all_reduce(sums[end] - sums[begin]);
+    double cost = cost_of(begin, end);
     free = std::max(free, gradients[end - 1].ready_s + stolen) + cost;
     stolen += costs.theft * cost;
     begin = end;

@@ -19,11 +19,13 @@ namespace trireme::plan {
 struct Gradient {
   double ready_s = 0;
   std::size_t bytes = 0;
+  bool in_place = false;  // alone in its bucket it need not be copied
 };
 
 struct BucketCosts {
   std::function<double(std::size_t bytes)> all_reduce;  // T, in seconds; never falls with bytes
   double theft = 0;                                     // θ
+  double pack_s_per_byte = 0;                           // to copy gradients into one bucket
 };
 
 // Where each bucket ends: ascending indices, one past its last gradient; the last is L.

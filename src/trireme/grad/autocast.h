@@ -1,0 +1,20 @@
+// bf16 where it is safe: while an Autocast lives, LibTorch runs this thread's matrix products and convolutions on the
+// CPU (or CUDA) in bf16. Parameters and their gradients stay f32.
+#pragma once
+#include <torch/torch.h>
+
+namespace trireme {
+
+class Autocast {
+ public:
+  explicit Autocast(torch::DeviceType device = torch::kCPU, bool enabled = true);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  torch::DeviceType device_;
+  bool before_;
+};
+
+}  // namespace trireme

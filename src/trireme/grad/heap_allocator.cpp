@@ -1,0 +1,126 @@
+#include "trireme/grad/heap_allocator.h"
+
+#include <c10/core/CPUAllocator.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+
+namespace trireme::grad {
+namespace {
+
+thread_local HeapBirths* current = nullptr;
+
+// The blocks that are out, and what keeps their heap alive. The range is all that freeing other memory looks at.
+struct Births {
+  std::atomic<std::uintptr_t> low{UINTPTR_MAX}, high{0};
+  std::mutex mutex;
+  std::unordered_map<void*, std::shared_ptr<std::byte[]>> blocks;  // guarded by mutex
+
+  bool may_hold(const void* memory) const {
+    auto at = reinterpret_cast<std::uintptr_t>(memory);
+    return at >= low.load(std::memory_order_relaxed) && at < high.load(std::memory_order_relaxed);
+  }
+  void* add(std::shared_ptr<std::byte[]> block, std::size_t bytes) {
+    void* memory = block.get();
+    auto at = reinterpret_cast<std::uintptr_t>(memory);
+    std::lock_guard lock(mutex);
+    low.store(std::min(low.load(std::memory_order_relaxed), at), std::memory_order_relaxed);
+    high.store(std::max(high.load(std::memory_order_relaxed), at + bytes), std::memory_order_relaxed);
+    blocks.emplace(memory, std::move(block));
+    return memory;
+  }
+  // Null if it is not one of ours.
+  std::shared_ptr<std::byte[]> remove(void* memory) {
+    std::lock_guard lock(mutex);
+    auto found = blocks.find(memory);
+    if (found == blocks.end()) return nullptr;
+    auto block = std::move(found->second);
+    blocks.erase(found);
+    return block;
+  }
+};
+
+// Never destroyed: tensors with static lifetime are freed after everything else.
+Births& births() {
+  static auto* all = new Births;
+  return *all;
+}
+
+c10::DeleterFnPtr default_deleter = nullptr;
+
+void free_block(void* memory) {
+  if (births().may_hold(memory) && births().remove(memory)) return;
+  default_deleter(memory);
+}
+
+}  // namespace
+
+// LibTorch 2.3 made `allocate` mutable and asks for `copy_data`.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+#define TRIREME_ALLOCATE_CONST
+#else
+#define TRIREME_ALLOCATE_CONST const
+#endif
+
+// LibTorch's own for everything but the sizes asked for.
+class HeapAllocator final : public c10::Allocator {
+ public:
+  explicit HeapAllocator(c10::Allocator* base) : base_(base) {}
+
+  c10::DataPtr allocate(std::size_t bytes) TRIREME_ALLOCATE_CONST override {
+    void* memory;
+    if (current && bytes >= kInPlaceFrom && std::ranges::binary_search(current->sizes_, bytes)) {
+      memory = births().add(current->comm_.allocate_bytes(bytes), bytes);
+    } else {
+      memory = base_->allocate(bytes).release_context();
+    }
+    return {memory, memory, &free_block, c10::Device(c10::DeviceType::CPU)};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
+  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
+#endif
+
+ private:
+  c10::Allocator* base_;
+};
+
+namespace {
+
+// Once per process; tensors made before are freed as ever.
+void install_allocator() {
+  static const bool installed = [] {
+    auto* base = c10::GetCPUAllocator();
+    default_deleter = base->raw_deleter();
+    if (!default_deleter) return false;  // someone else's allocator, which cannot be wrapped: gradients are copied
+    c10::SetCPUAllocator(new HeapAllocator(base), 255);
+    return true;
+  }();
+  (void)installed;
+}
+
+}  // namespace
+
+bool born_in_heap(const void* memory) {
+  if (!births().may_hold(memory)) return false;
+  std::lock_guard lock(births().mutex);
+  return births().blocks.contains(const_cast<void*>(memory));
+}
+
+HeapBirths::HeapBirths(Communicator& comm, std::vector<std::size_t> sizes)
+    : comm_(comm), sizes_(std::move(sizes)), previous_(current) {
+  std::erase_if(sizes_, [](std::size_t bytes) { return bytes < kInPlaceFrom; });
+  std::ranges::sort(sizes_);
+  if (sizes_.empty()) return;
+  install_allocator();
+  current = this;
+}
+
+HeapBirths::~HeapBirths() {
+  if (current == this) current = previous_;
+}
+
+}  // namespace trireme::grad

@@ -1,0 +1,253 @@
+#include "trireme/grad/reducer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "trireme/base/clock.h"
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/grad/finite.h"
+#include "trireme/grad/heap_allocator.h"
+#include "trireme/grad/spare_core.h"
+
+namespace trireme::grad {
+namespace {
+
+// What ranks tell each other once per exchange, in one small sum.
+enum Note : std::size_t { kWeight, kBad, kReplan, kUsed };  // from kUsed on: one per parameter
+
+plan::PlanChoice choice_of(const DataParallelOptions& options) {
+  if (options.bucket_mb < 0) throw ConfigError(fmt::format("bucket_mb: {} is below 0", options.bucket_mb));
+  return plan::parse_bucket_plan(options.bucket_mb > 0 ? fmt::format("cap:{}", options.bucket_mb)
+                                                       : options.bucket_plan);
+}
+
+}  // namespace
+
+Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const DataParallelOptions& options)
+    : comm_(comm),
+      parameters_(std::move(parameters)),
+      choice_(choice_of(options)),
+      turn_(options.turn ? *options.turn : turn_for(comm, options.threads)),
+      threads_(options.threads),
+      check_finite_(options.check_finite),
+      hook_(options.hook ? options.hook : sync::all_reduce(comm, turn_)),
+      timings_(parameters_.size()),
+      places_(parameters_.size()),
+      notes_(kUsed + parameters_.size()) {
+  // Backward goes through a model from its end: until it has been seen, the best guess.
+  order_.resize(parameters_.size());
+  std::iota(order_.rbegin(), order_.rend(), 0);
+  build(order_, cut(order_));
+}
+
+// ---- One backward ----
+
+bool Reducer::ready(std::size_t parameter) {
+  const bool first = !running_;
+  if (first) begin();
+  auto& place = places_[parameter];
+  if (place.ready) {
+    throw Error(
+        fmt::format("the gradient of '{}' was computed twice before it was exchanged: call backward() once per "
+                    "exchange, the others within no_sync()",
+                    parameters_[parameter].name));
+  }
+  place.ready = true;
+  timings_.ready(parameter, now_seconds() - times_.first_ready - in_line_s_);
+  take(parameter);
+  hand_over_full();
+  return first;
+}
+
+void Reducer::finish() {
+  if (!running_) begin();
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    if (!places_[p].ready) take(p);
+  }
+  hand_over_full();
+  double begin_wait = now_seconds();
+  exchange_notes();
+  for (auto& open : buckets_) {
+    open.pending->wait();
+    auto [begin, end] = open.pending->times();
+    times_.buckets.push_back(
+        {open.memory->bytes(), static_cast<int>(open.memory->members().size()), open.full_at, begin, end});
+    times_.communication += end - begin;
+  }
+  times_.exposed = in_line_s_ + now_seconds() - begin_wait;
+  give_results();
+  running_ = false;
+  timings_.end_step(steps_);
+  replan_if_due();
+  ++steps_;
+}
+
+void Reducer::begin() {
+  running_ = true;
+  next_ = 0;
+  in_line_s_ = 0;
+  bad_here_ = -1;
+  bad_.clear();
+  std::ranges::fill(notes_, 0.f);
+  times_ = {};
+  times_.first_ready = now_seconds();
+  timings_.begin_step();
+  for (auto& place : places_) place.ready = false;
+  for (auto& open : buckets_) {
+    open.missing = open.memory->members().size();
+    open.pending.reset();
+  }
+}
+
+void Reducer::take(std::size_t parameter) {
+  auto& tensor = const_cast<torch::Tensor&>(parameters_[parameter].tensor);
+  auto& place = places_[parameter];
+  auto& open = buckets_[place.bucket];
+  if (tensor.grad().defined()) {
+    notes_[kUsed + parameter] = 1;
+    if (check_finite_ && bad_here_ < 0 && !all_finite(tensor.grad())) bad_here_ = static_cast<int>(parameter);
+  }
+  open.memory->take(tensor, place.member);
+  --open.missing;
+}
+
+void Reducer::hand_over_full() {
+  for (; next_ < buckets_.size() && buckets_[next_].missing == 0; ++next_) {
+    auto& open = buckets_[next_];
+    open.full_at = now_seconds();
+    if (weighted_ && weight_ != 1) open.memory->scale(weight_);
+    open.pending = hook_(open.memory->bucket());
+    if (turn_ == sync::Turn::in_line) in_line_s_ += now_seconds() - open.full_at;
+  }
+}
+
+void Reducer::exchange_notes() {
+  notes_[kWeight] = static_cast<float>(weighted_ ? weight_ : 1);
+  notes_[kBad] = bad_here_ >= 0;
+  notes_[kReplan] = comm_.rank() == 0 && choice_.measured && timings_.due(steps_);
+  if (comm_.size() > 1) comm_.all_reduce(notes_);
+  total_weight_ = notes_[kWeight];
+  if (notes_[kBad] > 0) name_bad_gradients();
+}
+
+void Reducer::name_bad_gradients() {
+  std::vector<std::int32_t> mine{bad_here_}, all(comm_.size());
+  comm_.all_gather(mine, all);
+  for (int rank = 0; rank < comm_.size(); ++rank) {
+    if (all[rank] >= 0) bad_.push_back({rank, parameters_[all[rank]].name});
+  }
+}
+
+void Reducer::give_results() {
+  // The exchange divides by all ranks; the mean is over weights.
+  double factor = weighted_ && total_weight_ > 0 ? comm_.size() / total_weight_ : 1;
+  for (auto& open : buckets_) {
+    if (factor != 1) open.memory->scale(factor);
+    const auto& members = open.memory->members();
+    for (std::size_t k = 0; k < members.size(); ++k) {
+      if (notes_[kUsed + members[k]] == 0) continue;  // no rank has one: it stays as it was
+      open.memory->give(const_cast<torch::Tensor&>(parameters_[members[k]].tensor), k);
+    }
+  }
+}
+
+// ---- Plans ----
+
+// The buckets of an order, from this rank's measurements where the plan needs them; before there are any, as DDP does.
+plan::Buckets Reducer::cut(const std::vector<int>& order) {
+  const bool measured = choice_.measured && steps_ > 0;
+  auto choice = choice_.measured && !measured ? plan::parse_bucket_plan("cap:25") : choice_;
+  plan::BucketCosts costs;
+  std::vector<float> ready(parameters_.size());
+  if (measured) {
+    std::size_t all = 0;
+    for (const auto& parameter : parameters_) all += parameter.tensor.nbytes();
+    costs = measure_costs(comm_, turn_, turn_ == sync::Turn::background && has_spare_core(comm_, threads_), all);
+    ready = timings_.medians();
+    comm_.all_reduce(ready, Op::avg);
+  }
+  auto kind = [&](int p) { return std::pair(parameters_[p].tensor.scalar_type(), parameters_[p].tensor.device()); };
+  plan::Buckets ends;
+  // A bucket has one type and lies on one device.
+  for (std::size_t begin = 0; begin < order.size();) {
+    std::vector<plan::Gradient> run;
+    std::size_t end = begin;
+    for (; end < order.size() && kind(order[end]) == kind(order[begin]); ++end) {
+      const auto& tensor = parameters_[order[end]].tensor;
+      bool in_place = tensor.grad().defined() && born_in_heap(tensor.grad().data_ptr());
+      run.push_back({ready[order[end]], tensor.nbytes(), in_place});
+    }
+    for (std::size_t cut : plan_buckets(choice, run, costs)) ends.push_back(begin + cut);
+    begin = end;
+  }
+  return ends;
+}
+
+void Reducer::build(const std::vector<int>& order, const plan::Buckets& ends) {
+  order_ = order;
+  std::vector<Open> fresh;
+  std::size_t begin = 0;
+  for (std::size_t end : ends) {
+    std::vector<int> members(order.begin() + begin, order.begin() + end);
+    for (std::size_t k = 0; k < members.size(); ++k) places_[members[k]] = {fresh.size(), k, false};
+    fresh.push_back({std::make_unique<BucketMemory>(comm_, static_cast<int>(fresh.size()), parameters_, members)});
+    begin = end;
+  }
+  buckets_ = std::move(fresh);  // gradients that are views keep the old memory alive until the next exchange
+}
+
+// After the first step in the order observed; measured plans then when rank 0 finds it is time. Rank 0's word counts.
+void Reducer::replan_if_due() {
+  const bool first = steps_ == 0;
+  if (!first && notes_[kReplan] == 0) return;
+  auto order = order_;
+  if (first) {
+    // Those that were not seen keep their place at the end.
+    order = timings_.observed();
+    for (int p : order_) {
+      if (std::ranges::find(order, p) == order.end()) order.push_back(p);
+    }
+    // Parameters of one kind stay together, so that few buckets are cut short.
+    std::ranges::stable_sort(order, {}, [&](int p) { return static_cast<int>(parameters_[p].tensor.scalar_type()); });
+  }
+  std::vector<std::int32_t> said(order.begin(), order.end());
+  comm_.broadcast(said, 0);
+  order.assign(said.begin(), said.end());
+  auto ends = cut(order);
+  std::vector<std::int32_t> cuts(order.size() + 1, 0);
+  cuts[0] = static_cast<std::int32_t>(ends.size());
+  std::ranges::copy(ends, cuts.begin() + 1);
+  comm_.broadcast(cuts, 0);
+  ends.assign(cuts.begin() + 1, cuts.begin() + 1 + cuts[0]);
+  build(order, ends);
+  if (!first) timings_.planned(steps_);
+}
+
+// ---- What it says of itself ----
+
+std::vector<std::string> Reducer::unused() const {
+  std::vector<std::string> names;
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    if (notes_[kUsed + p] == 0) names.push_back(parameters_[p].name);
+  }
+  return names;
+}
+
+std::string Reducer::describe() const {
+  std::size_t least = SIZE_MAX, most = 0;
+  for (const auto& open : buckets_) {
+    least = std::min(least, open.memory->bytes());
+    most = std::max(most, open.memory->bytes());
+  }
+  auto mib = [](std::size_t bytes) {
+    return bytes < (1 << 20) ? fmt::format("{:.0f} KiB", bytes / 1024.) : fmt::format("{:.1f} MiB", bytes / 1048576.);
+  };
+  auto sizes = buckets_.empty() ? "" : least == most ? mib(most) : fmt::format("{} to {}", mib(least), mib(most));
+  return fmt::format("{} bucket{} ({}), plan {}, {}", buckets_.size(), buckets_.size() == 1 ? "" : "s", sizes,
+                     choice_.name, turn_ == sync::Turn::in_line ? "in line" : "in the background");
+}
+
+}  // namespace trireme::grad

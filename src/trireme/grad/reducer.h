@@ -1,0 +1,90 @@
+// From gradients that become ready one by one to buckets that leave in order: the heart of data parallelism.
+//
+// Invariant: all ranks hold the same order of parameters and the same buckets, and hand them over in the order of
+// their numbers, whatever order autograd fills them in. Plans change only between two exchanges, from what all ranks
+// have agreed on.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "trireme/grad/bucket_memory.h"
+#include "trireme/grad/data_parallel.h"
+#include "trireme/grad/timings.h"
+#include "trireme/plan/bucket_plan.h"
+
+namespace trireme::grad {
+
+class Reducer {
+ public:
+  Reducer(std::vector<Parameter> parameters, Communicator& comm, const DataParallelOptions& options);
+
+  // The gradient of this parameter is final for this backward. True for the first of a backward: the caller then sees
+  // to it that finish() runs when backward ends.
+  bool ready(std::size_t parameter);
+  // Hands over what is left, waits for all, and gives the results to the parameters.
+  void finish();
+
+  // In join mode: this rank's weight in the mean. Elsewhere all weigh the same.
+  void set_weighted(bool weighted) { weighted_ = weighted; }
+  void set_weight(double weight) { weight_ = weight; }
+  // After finish(), in join mode: the sum of all ranks' weights.
+  double total_weight() const { return total_weight_; }
+
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<BadGradient>& bad_gradients() const { return bad_; }
+  const ExchangeTimes& times() const { return times_; }
+  std::vector<std::string> unused() const;
+  std::string describe() const;
+  std::size_t bucket_count() const { return buckets_.size(); }
+
+ private:
+  struct Open {
+    std::unique_ptr<BucketMemory> memory;
+    std::size_t missing = 0;
+    double full_at = 0;
+    std::unique_ptr<sync::Pending> pending;
+  };
+  // Where a parameter lies.
+  struct Place {
+    std::size_t bucket = 0, member = 0;
+    bool ready = false;
+  };
+
+  void begin();
+  void take(std::size_t parameter);
+  void hand_over_full();
+  void exchange_notes();
+  void name_bad_gradients();
+  void give_results();
+  void build(const std::vector<int>& order, const plan::Buckets& ends);
+  plan::Buckets cut(const std::vector<int>& order);
+  void replan_if_due();
+
+  Communicator& comm_;
+  const std::vector<Parameter> parameters_;
+  const plan::PlanChoice choice_;
+  const sync::Turn turn_;
+  const int threads_;
+  const bool check_finite_;
+  sync::BucketHook hook_;
+  Timings timings_;
+
+  std::vector<int> order_;  // parameters in the order they are expected to become ready
+  std::vector<Open> buckets_;
+  std::vector<Place> places_;  // by parameter
+
+  // Of the backward at hand.
+  bool running_ = false;
+  std::size_t next_ = 0;  // the first bucket not handed over
+  std::int64_t steps_ = 0;
+  double in_line_s_ = 0;  // spent in exchanges so far
+  int bad_here_ = -1;     // the first parameter whose gradient is not finite
+  std::vector<float> notes_;
+  bool weighted_ = false;
+  double weight_ = 1, total_weight_ = 0;
+
+  std::vector<BadGradient> bad_;
+  ExchangeTimes times_;
+};
+
+}  // namespace trireme::grad

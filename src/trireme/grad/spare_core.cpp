@@ -1,0 +1,23 @@
+#include "trireme/grad/spare_core.h"
+
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "trireme/collective/communicator_impl.h"
+#include "trireme/net/cores.h"
+
+namespace trireme::grad {
+
+bool has_spare_core(Communicator& comm, int threads) {
+  int each = threads > 0 ? threads : torch::get_num_threads();
+  std::vector<std::int32_t> spare{comm.impl().world->transport->ranks_on_host() * each < net::usable_cores()};
+  comm.broadcast(spare, 0);
+  return spare[0] != 0;
+}
+
+sync::Turn turn_for(Communicator& comm, int threads) {
+  return comm.transport() == "tcp" || has_spare_core(comm, threads) ? sync::Turn::background : sync::Turn::in_line;
+}
+
+}  // namespace trireme::grad

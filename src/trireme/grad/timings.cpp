@@ -1,0 +1,112 @@
+#include "trireme/grad/timings.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "trireme/base/clock.h"
+
+namespace trireme::grad {
+namespace {
+
+double processor_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  auto seconds = [](const timeval& time) { return time.tv_sec + 1e-6 * time.tv_usec; };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
+// The least of several, in seconds.
+template <typename Body>
+double quickest(int times, Body&& body) {
+  double least = INFINITY;
+  for (int i = 0; i < times; ++i) {
+    double begin = now_seconds();
+    body();
+    least = std::min(least, now_seconds() - begin);
+  }
+  return least;
+}
+
+// Straight lines between what was measured, the last one going on; never falling.
+double interpolate(const std::vector<std::pair<double, double>>& points, double bytes) {
+  std::size_t k = 1;
+  while (k + 1 < points.size() && points[k].first < bytes) ++k;
+  auto [x0, y0] = points[k - 1];
+  auto [x1, y1] = points[k];
+  double slope = std::max(0.0, (y1 - y0) / (x1 - x0));
+  return y0 + slope * std::max(0.0, bytes - x0);
+}
+
+}  // namespace
+
+plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most) {
+  constexpr std::size_t kLargest = 16 << 20;
+  most = std::clamp<std::size_t>(most, 64 << 10, kLargest);
+  auto memory = comm.allocate<float>(most / sizeof(float));
+  auto source = std::make_unique<float[]>(most / sizeof(float));
+  std::memset(memory.get(), 0, most);
+  std::memset(source.get(), 0, most);
+  std::vector<std::pair<double, double>> points;
+  double wall = 0, processor = 0;
+  for (std::size_t bytes = 256; bytes <= most; bytes *= 8) {
+    View data(memory.get(), bytes / sizeof(float), DType::f32);
+    auto exchange = [&] { turn == sync::Turn::in_line ? comm.all_reduce(data) : comm.async().all_reduce(data).wait(); };
+    exchange();
+    double before = processor_seconds(), begin = now_seconds();
+    points.push_back({static_cast<double>(bytes), quickest(3, exchange)});
+    wall += now_seconds() - begin;
+    processor += processor_seconds() - before;
+  }
+  for (std::size_t k = 1; k < points.size(); ++k) points[k].second = std::max(points[k].second, points[k - 1].second);
+  double packing = quickest(2, [&] { std::memcpy(memory.get(), source.get(), most); });
+  double share = wall > 0 ? std::min(1.0, processor / wall) : 1.0;
+  return {[points = std::move(points)](std::size_t bytes) { return interpolate(points, bytes); },
+          turn == sync::Turn::in_line ? 1.0
+          : spare_core                ? 0.0
+                                      : share,
+          packing / most};
+}
+
+void Timings::end_step(std::int64_t step) {
+  if (step < kWarm || observed_.empty()) return;
+  for (std::size_t p = 0; p < ready_.size(); ++p) {
+    auto& times = ready_[p];
+    if (times.size() == kCount) times.erase(times.begin());
+    times.push_back(static_cast<float>(last_[p]));
+  }
+  constexpr double kNewest = 0.1;
+  double span = last_[observed_.back()];
+  span_ = span_ == 0 ? span : (1 - kNewest) * span_ + kNewest * span;
+}
+
+bool Timings::due(std::int64_t step) const {
+  if (planned_at_ < 0) return step + 1 >= kWarm + kCount;
+  constexpr std::int64_t kSettle = 50;
+  constexpr double kDrift = 1.33;
+  if (step - planned_at_ < kSettle) return false;
+  return span_ > planned_span_ * kDrift || span_ * kDrift < planned_span_;
+}
+
+void Timings::planned(std::int64_t step) {
+  planned_at_ = step;
+  planned_span_ = span_;
+}
+
+std::vector<float> Timings::medians() const {
+  std::vector<float> result;
+  for (auto times : ready_) {
+    if (times.empty()) {
+      result.push_back(0);
+      continue;
+    }
+    std::ranges::nth_element(times, times.begin() + times.size() / 2);
+    result.push_back(times[times.size() / 2]);
+  }
+  return result;
+}
+
+}  // namespace trireme::grad
