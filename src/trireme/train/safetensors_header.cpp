@@ -124,8 +124,8 @@ class Reader : public nlohmann::json_sax<Json> {
     if (place_ == Place::kOutside) {
       error = "header is no JSON object";
     } else {
-      error = fmt::format("{} {} in the header", name_ == kMetadataName ? "__metadata__" : "tensor " + quoted_name(name_),
-                          what);
+      error = fmt::format("{} {} in the header",
+                          name_ == kMetadataName ? "__metadata__" : "tensor " + quoted_name(name_), what);
     }
     return false;
   }
