@@ -32,6 +32,10 @@ class Dataset {
   virtual const Shape& shape() const = 0;
   // The samples with these numbers, in this order. Safe from any thread.
   virtual Batch get(std::span<const std::int64_t> indices) const = 0;
+  // The same for training: varied at random where the set was opened to augment, the same way for the same epoch.
+  virtual Batch draw(std::span<const std::int64_t> indices, [[maybe_unused]] std::int64_t epoch) const {
+    return get(indices);
+  }
 };
 
 // A name and its two parts. They have the same shape and the same normalization.
@@ -40,6 +44,9 @@ struct Splits {
   std::shared_ptr<const Dataset> train;  // shared: loaders on several threads read it
   std::shared_ptr<const Dataset> test;
   std::vector<std::string> labels;  // names of the classes, where known; for text the symbols
+  // What was subtracted and divided by: images (as 0 to 1) per channel, CSV per column; empty where values are as
+  // given.
+  std::vector<float> mean, deviation;
 };
 
 }  // namespace trireme::data

@@ -1,0 +1,84 @@
+#include "trireme/data/loader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace trireme::data {
+namespace {
+
+// A plain copy: that of LibTorch would wake its thread pool, which belongs to compute.
+torch::Tensor pin(const torch::Tensor& from) {
+  auto to = torch::empty(from.sizes(), from.options().pinned_memory(true));
+  std::memcpy(to.data_ptr(), from.data_ptr(), from.nbytes());
+  return to;
+}
+
+}  // namespace
+
+Loader::Loader(std::shared_ptr<const Dataset> set, ShardedSampler sampler, const LoaderOptions& options)
+    : set_(std::move(set)),
+      options_(options),
+      steps_per_epoch_(sampler.steps_per_epoch()),
+      thread_([this, moved = std::move(sampler)](const std::stop_token& stop) { run(stop, moved); }) {}
+
+std::optional<Item> Loader::next() {
+  std::unique_lock lock(mutex_);
+  if (ready_.empty() && !done_ && !failure_) {
+    const auto before = std::chrono::steady_clock::now();
+    changed_.wait(lock, [this] { return !ready_.empty() || done_ || failure_; });
+    waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
+  }
+  if (ready_.empty()) {
+    if (failure_) std::rethrow_exception(failure_);
+    return std::nullopt;
+  }
+  auto item = std::move(ready_.front());
+  ready_.pop_front();
+  lock.unlock();
+  changed_.notify_all();
+  return item;
+}
+
+void Loader::run(const std::stop_token& stop, ShardedSampler sampler) {
+  try {
+    for (std::int64_t epochs = 0; options_.epochs == 0 || epochs < options_.epochs;) {
+      std::optional<Item> item;
+      if (const auto share = sampler.next()) item = assemble(*share);
+      if (!item) ++epochs;
+      if (!put(stop, std::move(item))) return;
+    }
+    const std::scoped_lock lock(mutex_);
+    done_ = true;
+  } catch (...) {
+    const std::scoped_lock lock(mutex_);
+    failure_ = std::current_exception();
+  }
+  changed_.notify_all();
+}
+
+Item Loader::assemble(const Share& share) const {
+  Item item{.here = static_cast<std::int64_t>(share.indices.size()),
+            .globally = share.globally,
+            .epoch = share.epoch,
+            .position = share.position};
+  item.batch = set_->draw(share.indices, share.epoch);
+  if (options_.pinned) item.batch = {pin(item.batch.input), pin(item.batch.target)};
+  return item;
+}
+
+// False: told to stop before there was room.
+bool Loader::put(const std::stop_token& stop, std::optional<Item> item) {
+  {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait(lock, stop, [this] { return ready_.size() < std::max<std::size_t>(1, options_.depth); })) {
+      return false;
+    }
+    ready_.push_back(std::move(item));
+  }
+  changed_.notify_all();
+  return true;
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,69 @@
+// Assembles the batches of one rank ahead of their use, on one thread of its own.
+#pragma once
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "trireme/data/dataset.h"
+#include "trireme/data/sampler.h"
+
+namespace trireme::data {
+
+// One step of one rank.
+struct Item {
+  Batch batch;
+  std::int64_t here = 0;  // samples in the batch; 0 in the last step of an epoch where no part is left for this rank
+  std::int64_t globally = 0;  // samples of all ranks in this step
+  std::int64_t epoch = 0;
+  std::int64_t position = 0;  // in the epoch, after this step: what a checkpoint keeps
+};
+
+struct LoaderOptions {
+  std::size_t depth = 2;    // steps assembled ahead
+  bool pinned = false;      // in memory from which a GPU copies asynchronously
+  std::int64_t epochs = 0;  // stop after as many; 0: begin the next epoch while the last is being used
+};
+
+class Loader {
+ public:
+  // Starts at the sampler's epoch and position. `set` is shared: the thread reads it.
+  Loader(std::shared_ptr<const Dataset> set, ShardedSampler sampler, const LoaderOptions& options = {});
+  // Ends the thread after the batch it is at.
+  ~Loader() = default;
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // The next step; nothing once at the end of every epoch, and always after the last one. Waits where compute is
+  // faster than loading. What the thread threw is thrown here, and again by every later call.
+  std::optional<Item> next();
+
+  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
+  // Seconds that next() has waited in all.
+  double waited() const { return waited_; }
+
+ private:
+  void run(const std::stop_token& stop, ShardedSampler sampler);
+  Item assemble(const Share& share) const;
+  bool put(const std::stop_token& stop, std::optional<Item> item);
+
+  const std::shared_ptr<const Dataset> set_;
+  const LoaderOptions options_;
+  const std::int64_t steps_per_epoch_;
+  double waited_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  // Guarded by mutex_.
+  std::deque<std::optional<Item>> ready_;  // nothing: the end of an epoch
+  bool done_ = false;
+  std::exception_ptr failure_;
+
+  std::jthread thread_;  // last: it uses all the others
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,79 @@
+#include "trireme/data/open.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "trireme/base/error.h"
+#include "trireme/data/formats.h"
+
+namespace trireme::data {
+namespace {
+
+template <bool (*Is)(const Path&)>
+bool takes(std::string_view spec) {
+  return Is(Path(spec));
+}
+
+template <Splits (*Open)(const Path&, const OpenOptions&)>
+Splits path(std::string_view spec, const OpenOptions& options) {
+  return Open(Path(spec), options);
+}
+
+}  // namespace
+
+// The first that takes a name or path opens it; names come before formats.
+std::span<const Source> sources() {
+  static constexpr Source kList[] = {
+      {"fashion-mnist", "60,000 and 10,000 grey images of clothes, 28x28, 10 classes", nullptr, open_fashion_mnist,
+       "apt install dataset-fashion-mnist", "/usr/share/datasets/fashion-mnist"},
+      {"mnist", "60,000 and 10,000 grey images of digits, 28x28, 10 classes", nullptr, open_mnist,
+       "trireme data get mnist"},
+      {"synthetic:SHAPE", "made up: synthetic:3x32x32,classes=10,samples=50000 or synthetic:text,vocabulary=256",
+       is_synthetic, open_synthetic},
+      {"FOLDER of IDX", "train-images-idx3-ubyte, train-labels-idx1-ubyte, the same with t10k-; plain or .gz",
+       takes<is_idx>, path<open_idx>},
+  };
+  return kList;
+}
+
+Splits open(std::string_view spec, const OpenOptions& options) {
+  std::error_code error;
+  for (const auto& source : sources()) {
+    if (source.takes != nullptr ? !source.takes(spec) : source.name != spec) continue;
+    if (!source.get.empty() && !std::filesystem::is_directory(folder_of(source.name, options), error)) {
+      throw DataError(fmt::format("{} is not here: no folder {}; `{}` brings it", source.name,
+                                  folder_of(source.name, options).string(), source.get));
+    }
+    return source.open(spec, options);
+  }
+  if (std::filesystem::exists(Path(spec), error)) {
+    throw DataError(fmt::format("{}: not a data set in any known format; `trireme data list` shows them", spec));
+  }
+  if (spec.find_first_of("/.") != std::string_view::npos) {
+    throw DataError(fmt::format("{}: no such file or folder", spec));
+  }
+  std::string names;
+  for (const auto& source : sources()) names += source.takes == nullptr ? std::string(source.name) + ", " : "";
+  throw ConfigError(fmt::format("no data set '{}': there are {}synthetic:SHAPE, or a path", spec, names));
+}
+
+std::filesystem::path folder_of(std::string_view name, const OpenOptions& options) {
+  if (!options.root.empty()) return Path(options.root) / name;
+  for (const auto& source : sources()) {
+    if (source.name == name && !source.folder.empty()) return source.folder;
+  }
+  return cache_folder() / name;
+}
+
+std::filesystem::path cache_folder() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return Path(value == nullptr ? "" : value);
+  };
+  if (const auto cache = variable("XDG_CACHE_HOME"); cache.is_absolute()) return cache / "trireme" / "data";
+  const auto home = variable("HOME");
+  return (home.empty() ? Path("/tmp") : home / ".cache") / "trireme" / "data";
+}
+
+}  // namespace trireme::data

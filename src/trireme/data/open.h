@@ -1,0 +1,44 @@
+// Opens a data set by name or by path; the list of sources drives `--help`, `trireme data list` and the tests.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trireme/data/dataset.h"
+
+namespace trireme::data {
+
+struct OpenOptions {
+  std::string root;  // where the named data sets lie, as root/NAME; empty: where each is installed or fetched
+  std::int64_t image_size = 0;  // image folders: cut to a square and scaled to this; 0: all images have one size
+  double test_fraction = 0.1;   // of what comes without a test part; text gives its end, the rest is drawn by seed
+  std::string label_column;     // CSV: a name or a number from 1; empty: the last
+  std::int64_t length = 64;     // text: symbols in a sequence
+  bool augment = false;         // images: draw() shifts and mirrors at random, by (seed, epoch, index)
+  std::uint64_t seed = 1;       // of augmentation and of the split
+};
+
+// One line of the list.
+struct Source {
+  std::string_view name;  // as written on the command line
+  std::string_view what;
+  bool (*takes)(std::string_view spec);  // null: the name and nothing else
+  Splits (*open)(std::string_view spec, const OpenOptions& options);
+  std::string_view get = {};     // the command that brings what is not here; empty: nothing to bring
+  std::string_view folder = {};  // where that command puts it; empty: the cache folder
+};
+
+std::span<const Source> sources();
+
+// Throws ConfigError for a name nobody knows, DataError naming file and place for what is missing or broken.
+Splits open(std::string_view spec, const OpenOptions& options = {});
+
+// ${XDG_CACHE_HOME:-~/.cache}/trireme/data, where `trireme data get` puts what it fetches.
+std::filesystem::path cache_folder();
+
+// The folder in which the named set is looked for.
+std::filesystem::path folder_of(std::string_view name, const OpenOptions& options = {});
+
+}  // namespace trireme::data

@@ -1,0 +1,43 @@
+// Data sets that lie in memory: bytes for images, floats for rows.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/data/dataset.h"
+#include "trireme/data/open.h"
+
+namespace trireme::data {
+
+// What a format reads: values of all samples one after another, and their classes.
+template <typename T>
+struct Samples {
+  std::vector<std::int64_t> shape;  // of one sample
+  std::vector<T> values;
+  std::vector<std::int64_t> labels;
+
+  std::int64_t size() const { return static_cast<std::int64_t>(labels.size()); }
+  std::int64_t each() const {
+    std::int64_t product = 1;
+    for (const auto extent : shape) product *= extent;
+    return product;
+  }
+};
+
+// The number of classes that labels from 0 up need.
+std::int64_t count_classes(const std::vector<std::int64_t>& labels);
+
+// Takes a fraction of the samples out, drawn by seed; at least one where there are two. Both parts stay in order.
+template <typename T>
+Samples<T> split_off(Samples<T>& samples, double fraction, std::uint64_t seed);
+
+// Images are normalized by the mean and deviation of each channel over `train`.
+Splits image_splits(std::string name, Samples<std::uint8_t> train, Samples<std::uint8_t> test, std::int64_t classes,
+                    std::vector<std::string> labels, const OpenOptions& options);
+
+// Rows are given as they are.
+Splits row_splits(std::string name, Samples<float> train, Samples<float> test, std::int64_t classes,
+                  std::vector<std::string> labels, const OpenOptions& options);
+
+}  // namespace trireme::data
