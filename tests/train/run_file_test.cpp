@@ -26,3 +26,6 @@ TEST(RunFile, ReturnsWhatItWasGiven) {
   EXPECT_THAT(message_of<DataError>([&] { read_run_file(path); }), testing::EndsWith("run.json: no JSON object"));
   EXPECT_THAT(message_of<DataError>([&] { read_run_file(folder / "no"); }), testing::HasSubstr("No such file"));
 }
+
+}  // namespace
+}  // namespace trireme::train
