@@ -172,7 +172,7 @@ TEST(Processes, AStoppedRankIsNamedAtTheDeadline) {
     if (comm.rank() == 1) raise(SIGSTOP);
     comm.all_reduce(x);
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  for (int rank : {0, 2}) job.wait_until_ended(rank);
   kill(job.pid(1), SIGKILL);
   auto outcomes = job.wait();
   for (int rank : {0, 2}) EXPECT_THAT(outcomes[rank].error, HasSubstr("rank 1 does not answer"));

@@ -51,6 +51,12 @@ class Processes {
 
   pid_t pid(int rank) const { return pids_[rank]; }
 
+  // Until this rank has ended; wait() still tells how.
+  void wait_until_ended(int rank) const {
+    siginfo_t ignored;
+    waitid(P_PID, pids_[rank], &ignored, WEXITED | WNOWAIT);
+  }
+
   // Waits for all, in the order of ranks.
   std::vector<Outcome> wait() {
     std::vector<Outcome> outcomes(pids_.size());

@@ -2,15 +2,32 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
 
 #include "trireme/base/error.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/torch_commands.h"
+
+namespace {
+
+bool wants_torch(int argc, char** argv) {
+  std::string_view first = argc > 1 ? argv[1] : "", second = argc > 2 ? argv[2] : "";
+  if (first == "bench" && second == "ddp") return true;
+  return std::ranges::find(trireme::cli::kTorchCommands, first, &trireme::cli::TorchCommand::name) !=
+         trireme::cli::kTorchCommands.end();
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app{"Trireme: distributed deep-learning training for C++ on LibTorch", "trireme"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "trireme 0.1.0");
+  for (const auto& command : trireme::cli::kTorchCommands) {
+    app.add_subcommand(std::string(command.name), std::string(command.summary));
+  }
   trireme::cli::add_check(app);
   trireme::cli::add_cost(app);
   trireme::cli::add_explain(app);
@@ -18,6 +35,7 @@ int main(int argc, char** argv) {
   trireme::cli::add_tune(app);
   trireme::cli::add_bench(app);
   try {
+    if (wants_torch(argc, argv)) trireme::cli::become_torch(argv);
     auto words = trireme::cli::normalize_arguments(argc, argv);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
     app.parse(std::move(words));

@@ -179,6 +179,14 @@ void DataParallel::contribute_nothing() {
   impl_->reducer.finish();
 }
 
+void DataParallel::exchange() {
+  impl_->reducer.finish();
+  ++impl_->steps;
+}
+
+void DataParallel::tell(const std::array<float, kTold>& numbers) { impl_->reducer.tell(numbers); }
+std::array<float, DataParallel::kTold> DataParallel::told() const { return impl_->reducer.told(); }
+
 // ---- After backward ----
 
 void DataParallel::zero_grad() {

@@ -10,6 +10,7 @@
 #pragma once
 #include <torch/torch.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -29,7 +30,8 @@ struct DataParallelOptions {
   int threads = 0;                      // that this rank computes with, to tell whether one is; 0: LibTorch's setting
   bool sync_batch_norm = false;         // batch normalization over all ranks' samples
   bool check_finite = false;            // look for NaN and infinity before the exchange; see bad_gradients()
-  sync::BucketHook hook;                // exchanges a bucket; none: the mean, by all-reduce
+  Op op = Op::avg;                      // or sum, for a loss that is already divided by all ranks' samples
+  sync::BucketHook hook;                // exchanges a bucket; none: `op` by all-reduce
 };
 
 // What one backward cost this rank, in seconds.
@@ -91,6 +93,14 @@ class DataParallel {
   void set_samples(double samples);
   // Takes part in one exchange with nothing, as a backward of zeros would.
   void contribute_nothing();
+
+  // Exchanges the gradients as they are: after backwards that all ran within no_sync().
+  void exchange();
+
+  // A few numbers that travel with the next exchange, and afterwards their sums over all ranks.
+  static constexpr std::size_t kTold = 4;
+  void tell(const std::array<float, kTold>& numbers);
+  std::array<float, kTold> told() const;
 
   // Drops the gradients, so that the next backward's are handed over instead of added. Faster than an optimizer's
   // zero_grad().

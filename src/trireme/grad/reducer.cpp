@@ -16,7 +16,8 @@ namespace trireme::grad {
 namespace {
 
 // What ranks tell each other once per exchange, in one small sum.
-enum Note : std::size_t { kWeight, kBad, kReplan, kUsed };  // from kUsed on: one per parameter
+// From kTold on what the caller tells, from kUsed on one per parameter.
+enum Note : std::size_t { kWeight, kBad, kReplan, kTold, kUsed = kTold + DataParallel::kTold };
 
 plan::PlanChoice choice_of(const DataParallelOptions& options) {
   if (options.bucket_mb < 0) throw ConfigError(fmt::format("bucket_mb: {} is below 0", options.bucket_mb));
@@ -33,7 +34,7 @@ Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const Da
       turn_(options.turn ? *options.turn : turn_for(comm, options.threads)),
       threads_(options.threads),
       check_finite_(options.check_finite),
-      hook_(options.hook ? options.hook : sync::all_reduce(comm, turn_)),
+      hook_(options.hook ? options.hook : sync::all_reduce(comm, turn_, options.op)),
       timings_(parameters_.size()),
       places_(parameters_.size()),
       notes_(kUsed + parameters_.size()) {
@@ -128,7 +129,9 @@ void Reducer::exchange_notes() {
   notes_[kWeight] = static_cast<float>(weighted_ ? weight_ : 1);
   notes_[kBad] = bad_here_ >= 0;
   notes_[kReplan] = comm_.rank() == 0 && choice_.measured && timings_.due(steps_);
+  std::ranges::copy(told_, notes_.begin() + kTold);
   if (comm_.size() > 1) comm_.all_reduce(notes_);
+  std::copy_n(notes_.begin() + kTold, told_.size(), told_.begin());
   total_weight_ = notes_[kWeight];
   if (notes_[kBad] > 0) name_bad_gradients();
 }

@@ -30,6 +30,9 @@ class Reducer {
   // After finish(), in join mode: the sum of all ranks' weights.
   double total_weight() const { return total_weight_; }
 
+  void tell(const std::array<float, DataParallel::kTold>& numbers) { told_ = numbers; }
+  std::array<float, DataParallel::kTold> told() const { return told_; }
+
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<BadGradient>& bad_gradients() const { return bad_; }
   const ExchangeTimes& times() const { return times_; }
@@ -80,6 +83,7 @@ class Reducer {
   double in_line_s_ = 0;  // spent in exchanges so far
   int bad_here_ = -1;     // the first parameter whose gradient is not finite
   std::vector<float> notes_;
+  std::array<float, DataParallel::kTold> told_{};
   bool weighted_ = false;
   double weight_ = 1, total_weight_ = 0;
 

@@ -1,0 +1,21 @@
+// The commands that need LibTorch: one file each, one line in the list in main.cpp, and one in torch_commands.h, by
+// which `trireme` knows them.
+#pragma once
+#include "trireme/cli/command.h"
+
+#include <string>
+#include <vector>
+
+namespace trireme::cli {
+
+// What followed the name of the command, as it was written.
+const std::vector<std::string>& program_arguments();
+
+void add_train(CLI::App& app);      // train.cpp
+void add_eval(CLI::App& app);       // eval.cpp
+void add_predict(CLI::App& app);    // predict.cpp
+void add_compare(CLI::App& app);    // compare.cpp
+void add_data(CLI::App& app);       // data.cpp
+void add_bench_ddp(CLI::App& app);  // bench_ddp.cpp
+
+}  // namespace trireme::cli

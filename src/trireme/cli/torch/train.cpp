@@ -1,0 +1,269 @@
+// trireme train: trains a model on several workers of one or several hosts.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/torch/command.h"
+#include "trireme/cli/torch/train_flags.h"
+#include "trireme/collective/communicator.h"
+#include "trireme/collective/schedule.h"
+#include "trireme/net/launch/launch.h"
+#include "trireme/net/world.h"
+#include "trireme/train/checkpoints.h"
+#include "trireme/train/state.h"
+#include "trireme/train/trainer.h"
+#include "trireme/train/workload.h"
+
+namespace trireme::cli {
+namespace {
+
+struct Options {
+  std::shared_ptr<TrainFlags> flags;
+  std::string resume, nodes = "1", node, endpoint, bind, key_file;
+  bool resumes = false, print_config = false, quiet = false, json = false;
+};
+
+volatile std::sig_atomic_t asked_to_stop = 0;
+
+volatile std::int64_t asked_at_ms = 0;
+
+std::int64_t milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+// The first asks for a checkpoint and an orderly end, a later one ends at once. A terminal and a launcher may each send
+// the same.
+void on_signal(int number) {
+  constexpr std::int64_t kSameMs = 300;
+  if (asked_to_stop == 0) {
+    asked_to_stop = number;
+    asked_at_ms = milliseconds();
+  } else if (milliseconds() - asked_at_ms > kSameMs) {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+}
+
+train::Verbosity verbosity(const Options& options) {
+  if (options.json) return train::Verbosity::kSilent;
+  return options.quiet ? train::Verbosity::kQuiet : train::Verbosity::kNormal;
+}
+
+// "lenet" of "lenet", "net" of "/models/net.pt"; something a folder may be called.
+std::string short_name(const std::string& spec) {
+  auto name = std::filesystem::path(spec).stem().string();
+  for (char& letter : name) {
+    if (!std::isalnum(static_cast<unsigned char>(letter)) && letter != '-') letter = '-';
+  }
+  return name.substr(0, 30);
+}
+
+std::string fresh_folder(const train::Config& config) {
+  auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm local{};
+  localtime_r(&now, &local);
+  char time[32];
+  std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local);
+  auto base = fmt::format("runs/{}-{}-{}", time, short_name(config.model), short_name(config.data));
+  auto folder = base;
+  for (int k = 2; std::filesystem::exists(folder); ++k) folder = fmt::format("{}-{}", base, k);
+  return folder;
+}
+
+// The newest folder in runs/ that has a checkpoint.
+std::string newest_run() {
+  std::string newest;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("runs", ignored)) {
+    if (entry.is_directory() && entry.path().string() > newest && train::latest_checkpoint(entry.path()).found) {
+      newest = entry.path().string();
+    }
+  }
+  if (newest.empty()) throw ConfigError("--resume: no run with a checkpoint in runs/; write --resume DIR");
+  return newest;
+}
+
+// What the run in `folder` was told, as a base for what it is told now.
+train::Config config_in(const std::string& folder) {
+  auto search = train::latest_checkpoint(folder);
+  if (!search.found) {
+    throw DataError(fmt::format("{}: no whole checkpoint to resume from{}", folder,
+                                search.skipped.empty() ? "" : "; " + search.skipped.front()));
+  }
+  auto file = search.found->path.string();
+  train::Config config;
+  train::merge(config, train::config_of(train::load_checkpoint(search.found->path), file), file);
+  config.out = folder;
+  return config;
+}
+
+train::Config resolve_all(Options& options) {
+  if (!options.resumes) return resolve(*options.flags);
+  std::string folder = options.resume;
+  for (const auto& [key, text] : options.flags->given) {
+    if (folder.empty() && key == "out.dir") folder = text;
+  }
+  if (folder.empty()) folder = newest_run();
+  auto config = resolve(*options.flags, config_in(folder));
+  config.out = folder;
+  return config;
+}
+
+trireme::Options world_options(const train::Config& config) {
+  auto options = options_from_environment();
+  options.timeout_s = config.timeout;
+  options.algorithm = config.algorithm;
+  options.deterministic = config.deterministic;
+  options.lanes = static_cast<int>(config.lanes);
+  return options;
+}
+
+// One worker: in a process of its own, or a thread of this one.
+void work(const train::Config& config, train::Workload& workload, Communicator& world, const Options& options) {
+  train::TrainResult result;
+  try {
+    result = train::train(config, workload, world, {options.resumes, verbosity(options), &asked_to_stop});
+  } catch (const Aborted&) {
+    throw;
+  } catch (const std::exception& error) {
+    world.abort(error.what());
+    throw;
+  }
+  if (world.rank() != 0) {
+    if (result.stopped) throw Exit{128 + (asked_to_stop ? asked_to_stop : SIGINT)};
+    return;
+  }
+  if (options.json) std::cout << result.summary.dump() << std::endl;
+  if (result.stopped) {
+    fmt::print(stderr, "trireme: stopped; go on with: trireme train --resume {}\n", config.out);
+    throw Exit{128 + (asked_to_stop ? asked_to_stop : SIGINT)};
+  }
+}
+
+void run_worker(const train::Config& config, const net::WorldSpec& spec, const Options& options) {
+  try {
+    train::set_compute_threads(train::compute_threads(config, spec.local_size));
+    auto workload = train::prepare(config, spec.local_rank);
+    auto world = init(world_options(config));
+    work(config, workload, world, options);
+  } catch (const Aborted& error) {
+    if (spec.rank != 0) throw Exit{error.exit_code()};  // whoever gave up says why
+    throw;
+  } catch (const ConfigError& error) {
+    if (spec.local_rank != 0) throw Exit{error.exit_code()};  // wrong for all of them: one says so
+    throw;
+  } catch (const DataError& error) {
+    if (spec.local_rank != 0) throw Exit{error.exit_code()};
+    throw;
+  }
+}
+
+void run_as_threads(const train::Config& config, const Options& options) {
+  int threads = train::compute_threads(config, static_cast<int>(config.workers));
+  train::set_compute_threads(threads);
+  std::optional<Exit> exit;
+  run_threads(
+      static_cast<int>(config.workers),
+      [&](Communicator& world) {
+        train::set_compute_threads(threads);
+        auto workload = train::prepare(config, world.rank());
+        try {
+          work(config, workload, world, options);
+        } catch (const Exit& code) {
+          if (world.rank() == 0) exit = code;
+        }
+      },
+      world_options(config));
+  if (exit) throw *exit;
+}
+
+// This very command line, for each worker, with the folder decided once for all.
+void run_as_processes(const train::Config& config, const Options& options, std::vector<std::string> arguments) {
+  net::LaunchSpec spec;
+  spec.name = "trireme train";
+  spec.command = {net::own_program(), "train"};
+  spec.command.insert(spec.command.end(), arguments.begin(), arguments.end());
+  spec.command.insert(spec.command.end(), {"--out", config.out});
+  spec.workers = static_cast<int>(config.workers);
+  spec.transport = config.transport;
+  spec.output = net::Output::passthrough;
+  spec.bind = options.bind;
+  spec.key_file = options.key_file;
+  spec.endpoint = options.endpoint;
+  spec.nodes = static_cast<int>(parse_integer(options.nodes, "--nnodes", 1, 1 << 16));
+  if (spec.nodes > 1 && options.node.empty()) {
+    throw ConfigError(
+        fmt::format("--nnodes {} needs --node-rank, 0 to {}, another on each node", spec.nodes, spec.nodes - 1));
+  }
+  if (!options.node.empty()) {
+    spec.node = static_cast<int>(parse_integer(options.node, "--node-rank", 0, spec.nodes - 1));
+  }
+  spec.grace_s = 2;
+  auto threads = std::to_string(train::compute_threads(config, spec.workers));
+  spec.env = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+  auto result = net::launch(spec);
+  // A worker that ended by itself has said why.
+  if (result.exit_code != 0 && (result.exit_code >= 128 || result.rank < 0) && !result.failure.empty() &&
+      result.exit_code != 128 + SIGINT && result.exit_code != 128 + SIGTERM) {
+    fmt::print(stderr, "trireme: {}\n", result.failure);
+  }
+  if (result.exit_code != 0) throw Exit{result.exit_code};
+}
+
+void run(Options& options, const std::vector<std::string>& arguments) {
+  auto config = resolve_all(options);
+  if (config.algorithm != "auto") find_algorithm(Collective::all_reduce, config.algorithm);
+  if (options.print_config) {
+    std::cout << train::to_json(config).dump(2) << std::endl;
+    return;
+  }
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  auto spec = net::world_from_environment();
+  if (config.out.empty()) config.out = fresh_folder(config);
+  if (spec.launcher != "none") {
+    run_worker(config, spec, options);
+  } else if (config.launch == "threads") {
+    run_as_threads(config, options);
+  } else {
+    run_as_processes(config, options, arguments);
+  }
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("train", "Train a model on several workers");
+  command->footer("example: trireme train --model resnet18 --data cifar10 --workers 2 --epochs 10");
+  options->flags = add_train_flags(*command);
+  auto* resume =
+      command
+          ->add_option("--resume", options->resume, "go on exactly where DIR (default: --out, or the newest) stopped")
+          ->type_name("[DIR]")
+          ->expected(0, 1);
+  command->add_flag("--print-config", options->print_config, "print every setting as it would be used, and stop");
+  command->add_flag("--quiet", options->quiet, "print one line at the end");
+  command->add_flag("--json", options->json, "print one JSON object at the end");
+  command->add_option("--nnodes", options->nodes, "hosts in the job")->type_name("N")->group("Workers");
+  command->add_option("--node-rank", options->node, "which of them this is, from 0")->type_name("R")->group("Workers");
+  command->add_option("--rdzv-endpoint", options->endpoint, "where node 0 listens")
+      ->type_name("HOST:PORT")
+      ->group("Workers");
+  command->add_option("--bind", options->bind, "address the listeners bind to")->type_name("ADDR")->group("Workers");
+  command->add_option("--key-file", options->key_file, "the job's key, mode 0600")->type_name("FILE")->group("Workers");
+  command->callback([options, resume] {
+    options->resumes = resume->count() > 0;
+    run(*options, program_arguments());
+  });
+}
+
+}  // namespace trireme::cli

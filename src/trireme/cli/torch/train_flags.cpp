@@ -1,0 +1,81 @@
+#include "trireme/cli/torch/train_flags.h"
+
+#include <fmt/format.h>
+
+#include "trireme/base/error.h"
+
+namespace trireme::cli {
+namespace {
+
+// One section of --help per part of the keys.
+const char* group_of(std::string_view key) {
+  if (key.starts_with("model.") || key.starts_with("data.")) return "Model and data";
+  if (key.starts_with("train.")) return "Training";
+  if (key.starts_with("exchange.")) return "Exchange of gradients";
+  if (key.starts_with("run.")) return "Workers";
+  return "What is written";
+}
+
+}  // namespace
+
+std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command) {
+  auto flags = std::make_shared<TrainFlags>();
+  const train::Config defaults;
+  for (const auto& field : train::fields()) {
+    std::string key(field.key), names(field.flag);
+    if (key == "run.workers") names = "-n,--nproc-per-node,--ranks,--workers";
+    auto note = [flags, key](const std::string& text) { flags->given.emplace_back(key, text); };
+    std::string value = train::value_text(defaults, field);
+    std::string help =
+        value.empty() || value == "false" ? std::string(field.help) : fmt::format("{} ({})", field.help, value);
+    if (std::holds_alternative<bool train::Config::*>(field.member)) {
+      command
+          .add_flag_callback(
+              names, [note] { note("true"); }, help)
+          ->group(group_of(field.key));
+    } else {
+      command.add_option_function<std::string>(names, note, help)
+          ->type_name("")
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+          ->group(group_of(field.key));
+    }
+  }
+  command.add_option("--model-arg", flags->model_args, "NAME=VALUE, an argument of the model; may be repeated")
+      ->type_name("")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->group("Model and data");
+  command.add_option("--config", flags->config_file, "settings from a file, TOML or JSON; flags go before them")
+      ->type_name("FILE");
+  command.add_option("--set", flags->settings, "KEY=VALUE, any setting by its name in --print-config; may be repeated")
+      ->type_name("")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return flags;
+}
+
+std::pair<std::string, std::string> split_setting(std::string_view flag, std::string_view text) {
+  auto equals = text.find('=');
+  if (equals == text.npos || equals == 0) {
+    throw ConfigError(fmt::format("{}: '{}' is not NAME=VALUE", flag, text));
+  }
+  return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
+train::Config resolve(const TrainFlags& flags, train::Config config) {
+  if (!flags.config_file.empty()) train::merge_file(config, flags.config_file);
+  train::merge_environment(config);
+  for (const auto& [key, text] : flags.given) train::set(config, key, text);
+  for (const auto& text : flags.model_args) {
+    auto [name, value] = split_setting("--model-arg", text);
+    config.model_args[name] = value;
+  }
+  for (const auto& text : flags.settings) {
+    auto [key, value] = split_setting("--set", text);
+    train::set(config, key, value);
+  }
+  train::check(config);
+  return config;
+}
+
+}  // namespace trireme::cli

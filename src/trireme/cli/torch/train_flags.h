@@ -1,0 +1,29 @@
+// The flags of a training run, made from the table of settings: shared by the commands that train.
+#pragma once
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trireme/train/config.h"
+
+namespace trireme::cli {
+
+struct TrainFlags {
+  std::string config_file;
+  std::vector<std::pair<std::string, std::string>> given;  // key and text, in the order of the table
+  std::vector<std::string> settings;                       // of --set, key=value
+  std::vector<std::string> model_args;                     // name=value
+};
+
+// All of them, as `given` texts that nothing has looked at yet. The result must outlive the parse.
+std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command);
+
+// Defaults, under the file, under the environment, under the flags. `base` replaces the defaults.
+train::Config resolve(const TrainFlags& flags, train::Config base = {});
+
+// "name=value", of the flag named. Throws ConfigError.
+std::pair<std::string, std::string> split_setting(std::string_view flag, std::string_view text);
+
+}  // namespace trireme::cli

@@ -1,0 +1,24 @@
+// What `trireme` leaves to `trireme-torch`, the program beside it that is linked with LibTorch.
+#pragma once
+#include <array>
+#include <string_view>
+
+namespace trireme::cli {
+
+struct TorchCommand {
+  std::string_view name;
+  std::string_view summary;
+};
+
+inline constexpr std::array kTorchCommands{
+    TorchCommand{"train", "Train a model on several workers"},
+    TorchCommand{"eval", "Test what was trained"},
+    TorchCommand{"predict", "Let what was trained judge images or text"},
+    TorchCommand{"compare", "Train variants in turn and compare them"},
+    TorchCommand{"data", "List and fetch data sets"},
+};
+
+// Becomes trireme-torch with these arguments. Throws Error if there is none beside this program.
+[[noreturn]] void become_torch(char** argv);
+
+}  // namespace trireme::cli

@@ -1,0 +1,229 @@
+#include "trireme/train/config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/plan/bucket_plan.h"
+
+namespace trireme::train {
+namespace {
+
+using C = Config;
+
+constexpr std::array kFields{
+    Field{"model.name", "--model", "a model of the zoo, or a TorchScript file (*.pt; loading it runs its code)",
+          &C::model},
+    Field{"data.name", "--data", "a data set by name, synthetic:…, or a path; see trireme data list", &C::data},
+    Field{"data.root", "--data-root", "where named data sets lie, as ROOT/NAME", &C::data_root},
+    Field{"data.image_size", "--image-size", "image folders: scale to this square (0: as they are)", &C::image_size},
+    Field{"data.length", "--length", "text: symbols in a sequence", &C::length},
+    Field{"data.test_fraction", "--test-fraction", "held out where the data has no test part", &C::test_fraction},
+    Field{"data.label_column", "--label-column", "CSV: a name or number (default the last)", &C::label_column},
+    Field{"data.augment", "--augment", "shift and mirror training images at random", &C::augment},
+    Field{"train.batch", "--batch", "samples per worker and backward", &C::batch},
+    Field{"train.epochs", "--epochs", "passes over the training data", &C::epochs},
+    Field{"train.steps", "--steps", "stop after this many steps (0: by epochs)", &C::steps},
+    Field{"train.accumulate", "--accumulate", "backwards per exchange and step", &C::accumulate},
+    Field{"train.micro_batch", "--micro-batch", "samples per forward pass (0: the batch)", &C::micro_batch},
+    Field{"train.optimizer", "--optimizer", "sgd, adam, adamw, lars or lamb", &C::optimizer},
+    Field{"train.lr", "--lr", "learning rate, the highest of its schedule", &C::lr},
+    Field{"train.schedule", "--schedule", "constant, step:E,…,GAMMA, cosine, one-cycle or plateau:PATIENCE,FACTOR",
+          &C::schedule},
+    Field{"train.warmup", "--warmup", "epochs of linear warm-up", &C::warmup},
+    Field{"train.reference_batch", "--reference-batch", "scale the rate by global batch / this (0: do not)",
+          &C::reference_batch},
+    Field{"train.momentum", "--momentum", "sgd, lars", &C::momentum},
+    Field{"train.nesterov", "--nesterov", "sgd: look ahead", &C::nesterov},
+    Field{"train.weight_decay", "--weight-decay", "of every parameter", &C::weight_decay},
+    Field{"train.beta1", "--beta1", "adam, adamw, lamb", &C::beta1},
+    Field{"train.beta2", "--beta2", "adam, adamw, lamb", &C::beta2},
+    Field{"train.epsilon", "--epsilon", "adam, adamw, lamb", &C::epsilon},
+    Field{"train.trust", "--trust", "lars: share of a layer's norm a step may move it", &C::trust},
+    Field{"train.clip", "--clip", "most norm of all gradients together (0: any)", &C::clip},
+    Field{"train.autocast", "--autocast", "bf16 for products and convolutions, or none", &C::autocast},
+    Field{"train.sync_batch_norm", "--sync-batch-norm", "batch normalization over all workers' samples",
+          &C::sync_batch_norm},
+    Field{"train.on_nan", "--on-nan", "stop or skip the step when a gradient is not finite", &C::on_nan},
+    Field{"train.deterministic", "--deterministic",
+          "bit-identical for any workers (1, 2, 4, …), algorithm, transport and plan; "
+          "with --micro-batch",
+          &C::deterministic},
+    Field{"train.seed", "--seed", "of weights, order and dropout", &C::seed},
+    Field{"train.target", "--target", "note when the test accuracy first reaches this share (0: none)", &C::target},
+    Field{"exchange.bucket_plan", "--bucket-plan", "cap:25, tensor, one, mgwfbp or optimal", &C::bucket_plan},
+    Field{"exchange.algorithm", "--algorithm", "of all-reduce; see trireme check", &C::algorithm},
+    Field{"exchange.transport", "--transport", "auto, shm or tcp", &C::transport},
+    Field{"exchange.turn", "--exchange", "auto, background or inline", &C::exchange},
+    Field{"exchange.lanes", "--lanes", "independent channels used in turn", &C::lanes},
+    Field{"exchange.timeout", "--timeout", "seconds a worker may be waited for", &C::timeout},
+    Field{"run.workers", "--workers", "workers on this host", &C::workers},
+    Field{"run.launch", "--launch", "workers are processes or threads", &C::launch},
+    Field{"run.threads", "--threads", "compute threads per worker (0: cores / workers)", &C::threads},
+    Field{"run.device", "--device", "cpu or cuda", &C::device},
+    Field{"out.dir", "--out", "folder for all that is written (default runs/TIME-MODEL-DATA)", &C::out},
+    Field{"out.keep_last", "--keep-last", "checkpoints kept, besides the best", &C::keep_last},
+    Field{"out.checkpoint_every", "--checkpoint-every", "steps between checkpoints (0: each epoch)",
+          &C::checkpoint_every},
+    Field{"out.log_every", "--log-every", "steps between lines of metrics.jsonl", &C::log_every},
+    Field{"out.trace_steps", "--trace-steps", "steps in trace.json (0: no trace)", &C::trace_steps},
+};
+
+void set_member(Config& config, const Field& field, std::string_view text) {
+  std::visit(
+      [&](auto member) {
+        using Value = std::remove_reference_t<decltype(config.*member)>;
+        if constexpr (std::is_same_v<Value, std::string>) {
+          config.*member = text;
+        } else if constexpr (std::is_same_v<Value, std::int64_t>) {
+          config.*member = parse_integer(text, field.flag, 0, std::int64_t{1} << 53);
+        } else if constexpr (std::is_same_v<Value, double>) {
+          config.*member = parse_number(text, field.flag);
+        } else if (text == "true" || text == "1" || text == "yes") {
+          config.*member = true;
+        } else if (text == "false" || text == "0" || text == "no") {
+          config.*member = false;
+        } else {
+          throw ConfigError(fmt::format("{}: '{}' is neither true nor false", field.flag, text));
+        }
+      },
+      field.member);
+}
+
+// Letters to change, add or drop to make one of the other.
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      std::size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = std::exchange(row[j], next);
+    }
+  }
+  return row.back();
+}
+
+std::string json_text(const nlohmann::json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+void merge_under(Config& config, const nlohmann::json& json, const std::string& prefix, std::string_view where) {
+  for (const auto& [name, value] : json.items()) {
+    std::string key = prefix.empty() ? name : prefix + "." + name;
+    if (value.is_object()) {
+      merge_under(config, value, key, where);
+      continue;
+    }
+    try {
+      set(config, key, json_text(value));
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("{}: {}", where, error.what()));
+    }
+  }
+}
+
+void one_of(std::string_view flag, std::string_view value, std::initializer_list<std::string_view> choices) {
+  if (std::ranges::find(choices, value) != choices.end()) return;
+  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, value, fmt::join(choices, ", ")));
+}
+
+void at_least(std::string_view flag, double value, double least) {
+  if (!(value >= least)) throw ConfigError(fmt::format("{}: {} is below {}", flag, value, least));
+}
+
+}  // namespace
+
+std::span<const Field> fields() { return kFields; }
+
+const Field& find_field(std::string_view name) {
+  auto matches = [&](const Field& field) { return field.key == name || field.flag.substr(2) == name; };
+  auto found = std::ranges::find_if(kFields, matches);
+  if (found != kFields.end()) return *found;
+  auto near = std::ranges::min_element(kFields, {}, [&](const Field& field) {
+    return std::min(distance(name, field.key), distance(name, field.flag.substr(2)));
+  });
+  throw ConfigError(fmt::format("there is no setting '{}'; did you mean {} ({})?", name, near->key, near->flag));
+}
+
+void set(Config& config, std::string_view key, std::string_view text) {
+  constexpr std::string_view kArguments = "model.args.";
+  if (key.starts_with(kArguments) && key.size() > kArguments.size()) {
+    config.model_args[std::string(key.substr(kArguments.size()))] = text;
+  } else {
+    set_member(config, find_field(key), text);
+  }
+}
+
+std::string value_text(const Config& config, const Field& field) {
+  return std::visit([&](auto member) { return fmt::format("{}", config.*member); }, field.member);
+}
+
+nlohmann::ordered_json to_json(const Config& config) {
+  nlohmann::ordered_json json;
+  for (const auto& field : kFields) {
+    auto dot = field.key.find('.');
+    auto& place = json[std::string(field.key.substr(0, dot))][std::string(field.key.substr(dot + 1))];
+    std::visit([&](auto member) { place = config.*member; }, field.member);
+  }
+  json["model"]["args"] = config.model_args;
+  return json;
+}
+
+void merge(Config& config, const nlohmann::json& json, std::string_view where) {
+  if (!json.is_object()) throw ConfigError(fmt::format("{}: not a table of settings", where));
+  merge_under(config, json, "", where);
+}
+
+void merge_environment(Config& config) {
+  for (const auto& field : kFields) {
+    std::string name = "TRIREME_";
+    for (char letter : field.flag.substr(2)) name += letter == '-' ? '_' : static_cast<char>(std::toupper(letter));
+    const char* value = std::getenv(name.c_str());
+    if (!value || !*value) continue;
+    try {
+      set_member(config, field, value);
+    } catch (const ConfigError& error) {
+      throw ConfigError(fmt::format("environment variable {}: {}", name, error.what()));
+    }
+  }
+}
+
+void check(const Config& config) {
+  one_of("--launch", config.launch, {"processes", "threads"});
+  one_of("--device", config.device, {"cpu", "cuda"});
+  one_of("--on-nan", config.on_nan, {"stop", "skip"});
+  one_of("--autocast", config.autocast, {"none", "bf16"});
+  one_of("--exchange", config.exchange, {"auto", "background", "inline"});
+  plan::parse_bucket_plan(config.bucket_plan);
+  at_least("--batch", config.batch, 1);
+  at_least("--epochs", config.epochs, 1);
+  at_least("--accumulate", config.accumulate, 1);
+  at_least("--workers", config.workers, 1);
+  at_least("--lanes", config.lanes, 1);
+  at_least("--keep-last", config.keep_last, 1);
+  at_least("--log-every", config.log_every, 1);
+  at_least("--length", config.length, 1);
+  at_least("--clip", config.clip, 0);
+  at_least("--warmup", config.warmup, 0);
+  if (!(config.lr > 0)) throw ConfigError(fmt::format("--lr: {} is not above 0", config.lr));
+  if (!(config.timeout > 0)) throw ConfigError(fmt::format("--timeout: {} is not above 0", config.timeout));
+  if (config.workers > 4096) throw ConfigError(fmt::format("--workers: {} is above 4096", config.workers));
+  if (config.micro_batch > 0 && config.batch % config.micro_batch != 0) {
+    throw ConfigError(fmt::format("--micro-batch {} does not divide --batch {}", config.micro_batch, config.batch));
+  }
+  if (config.deterministic && config.sync_batch_norm) {
+    throw ConfigError("--deterministic normalizes each micro-batch by itself: leave out --sync-batch-norm");
+  }
+  if (config.launch == "threads" && config.transport != "auto" && config.transport != "inproc") {
+    throw ConfigError(fmt::format("--launch threads needs no transport; leave out --transport {}", config.transport));
+  }
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,174 @@
+#include "trireme/train/gradients.h"
+
+#include "trireme/base/clock.h"
+#include "trireme/grad/autocast.h"
+#include "trireme/models/dropout.h"
+
+namespace trireme::train {
+namespace {
+
+// A stream of its own for every piece of every step (splitmix64's finalizer over each part).
+std::uint64_t seed_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t position, std::uint64_t piece) {
+  std::uint64_t state = seed;
+  for (std::uint64_t part : {epoch, position, piece}) {
+    state += part + 0x9e3779b97f4a7c15;
+    state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
+    state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
+    state ^= state >> 31;
+  }
+  return state;
+}
+
+void add(std::vector<torch::Tensor>& into, const std::vector<torch::Tensor>& from) {
+  for (std::size_t k = 0; k < into.size(); ++k) {
+    if (!from[k].defined()) continue;
+    if (into[k].defined()) {
+      into[k].add_(from[k]);
+    } else {
+      into[k] = from[k];
+    }
+  }
+}
+
+}  // namespace
+
+Gradients::Gradients(const Config& config, Workload& work, DataParallel& net, Communicator& world)
+    : config_(config),
+      work_(work),
+      net_(net),
+      world_(world),
+      piece_(config.micro_batch > 0 ? config.micro_batch : config.batch),
+      pieces_(config.batch * config.accumulate / piece_) {
+  for (auto& parameter : work.model->parameters()) {
+    if (parameter.requires_grad()) parameters_.push_back(parameter);
+  }
+  for (auto& buffer : work.model->buffers()) {
+    if (buffer.defined() && buffer.is_floating_point()) statistics_.push_back(buffer);
+  }
+}
+
+StepOutcome Gradients::compute(const data::Item& item, bool stop) {
+  totals_ = {};
+  StepOutcome outcome;
+  outcome.begin = now_seconds();
+  config_.deterministic ? by_tree(item, stop) : in_pieces(item, stop);
+  auto told = net_.told();
+  outcome.loss = told[0];
+  outcome.accuracy = told[2] > 0 ? told[1] / told[2] : 0;
+  outcome.stop = told[3] > 0;
+  outcome.forward_s = totals_.forward_s;
+  outcome.backward_s = totals_.backward_s;
+  return outcome;
+}
+
+torch::Tensor Gradients::forward(const data::Item& item, std::int64_t begin, std::int64_t end, std::int64_t piece) {
+  double start = now_seconds();
+  models::set_random(seed_of(config_.seed, item.epoch, item.position, world_.rank() * pieces_ + piece));
+  bool whole = begin == 0 && end == item.here;
+  auto input = whole ? item.batch.input : item.batch.input.narrow(0, begin, end - begin);
+  auto target = whole ? item.batch.target : item.batch.target.narrow(0, begin, end - begin);
+  if (!work_.device.is_cpu()) {
+    input = input.to(work_.device, /*non_blocking=*/true);
+    target = target.to(work_.device, /*non_blocking=*/true);
+  }
+  torch::Tensor output;
+  if (config_.autocast == "bf16") {
+    Autocast autocast(work_.device.type());
+    output = work_.model->forward(input).to(torch::kFloat32);
+  } else {
+    output = work_.model->forward(input);
+  }
+  auto loss = loss_of(output, target) * (static_cast<double>(end - begin) / item.globally);
+  totals_.loss += loss.item<double>();
+  auto [correct, of] = score_of(output.detach(), target);
+  totals_.correct += correct;
+  totals_.of += of;
+  totals_.forward_s += now_seconds() - start;
+  return loss;
+}
+
+// Told before the last backward, whose exchange carries it.
+void Gradients::tell(const data::Item&, bool stop) {
+  net_.tell({static_cast<float>(totals_.loss), static_cast<float>(totals_.correct), static_cast<float>(totals_.of),
+             stop ? 1.f : 0.f});
+}
+
+void Gradients::in_pieces(const data::Item& item, bool stop) {
+  if (item.here == 0) {
+    tell(item, stop);
+    net_.contribute_nothing();
+    return;
+  }
+  for (std::int64_t begin = 0, piece = 0; begin < item.here; begin += piece_, ++piece) {
+    std::int64_t end = std::min(begin + piece_, item.here);
+    auto loss = forward(item, begin, end, piece);
+    double start = now_seconds();
+    if (end < item.here) {
+      auto quiet = net_.no_sync();
+      loss.backward();
+    } else {
+      tell(item, stop);
+      loss.backward();
+    }
+    totals_.backward_s += now_seconds() - start;
+  }
+}
+
+void Gradients::by_tree(const data::Item& item, bool stop) {
+  before_.clear();
+  for (auto& statistic : statistics_) before_.push_back(statistic.clone());
+  auto sums = sum(item, 0, pieces_);
+  net_.zero_grad();
+  for (std::size_t k = 0; k < parameters_.size(); ++k) parameters_[k].mutable_grad() = sums[k];
+  tell(item, stop);
+  double start = now_seconds();
+  net_.exchange();
+  totals_.backward_s += now_seconds() - start;
+  torch::NoGradGuard no_grad;
+  for (std::size_t k = 0; k < statistics_.size(); ++k) {
+    auto mean = sums[parameters_.size() + k];
+    auto host =
+        (mean.defined() ? mean : torch::zeros_like(statistics_[k])).to(torch::kCPU, torch::kFloat32).contiguous();
+    world_.all_reduce(View(host.data_ptr(), host.numel(), DType::f32));
+    statistics_[k].copy_(host);
+  }
+}
+
+// The gradients of micro-batches [low, high), and behind them the statistics; undefined where there are none.
+Gradients::Sums Gradients::sum(const data::Item& item, std::int64_t low, std::int64_t high) {
+  if (high - low == 1) return leaf(item, low);
+  std::int64_t middle = low + (high - low) / 2;
+  auto left = sum(item, low, middle);
+  torch::NoGradGuard no_grad;
+  auto right = [&] {
+    torch::AutoGradMode grad(true);
+    return sum(item, middle, high);
+  }();
+  add(left, right);
+  return left;
+}
+
+Gradients::Sums Gradients::leaf(const data::Item& item, std::int64_t piece) {
+  Sums sums(parameters_.size() + statistics_.size());
+  std::int64_t begin = piece * piece_, end = std::min(begin + piece_, item.here);
+  if (begin >= end) return sums;
+  {
+    torch::NoGradGuard no_grad;
+    for (std::size_t k = 0; k < statistics_.size(); ++k) statistics_[k].copy_(before_[k]);
+  }
+  net_.zero_grad();
+  auto loss = forward(item, begin, end, piece);
+  double start = now_seconds();
+  {
+    auto quiet = net_.no_sync();
+    loss.backward();
+  }
+  for (std::size_t k = 0; k < parameters_.size(); ++k) sums[k] = parameters_[k].grad();
+  torch::NoGradGuard no_grad;
+  double share = static_cast<double>(end - begin) / item.globally;
+  for (std::size_t k = 0; k < statistics_.size(); ++k) sums[parameters_.size() + k] = statistics_[k] * share;
+  totals_.backward_s += now_seconds() - start;
+  return sums;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,198 @@
+#include "trireme/train/recorder.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "trireme/base/clock.h"
+#include "trireme/train/run_file.h"
+
+namespace trireme::train {
+namespace {
+
+// Every rank's text, at rank 0; elsewhere nothing.
+std::vector<std::string> gather_text(Communicator& world, const std::string& mine) {
+  std::vector<std::int64_t> size{static_cast<std::int64_t>(mine.size())}, sizes(world.size());
+  world.all_gather(size, sizes);
+  auto most = static_cast<std::size_t>(*std::ranges::max_element(sizes));
+  std::vector<std::uint8_t> here(most), all(world.rank() == 0 ? most * world.size() : 0);
+  std::ranges::copy(mine, here.begin());
+  world.gather(here, all);
+  std::vector<std::string> texts;
+  for (std::size_t rank = 0; rank < (all.empty() ? 0 : sizes.size()); ++rank) {
+    auto begin = all.begin() + static_cast<std::ptrdiff_t>(rank * most);
+    texts.emplace_back(begin, begin + sizes[rank]);
+  }
+  return texts;
+}
+
+double left_together(Communicator& world) {
+  world.barrier();
+  return now_seconds();
+}
+
+}  // namespace
+
+Recorder::Recorder(const Config& config, Communicator& world, std::optional<std::int64_t> resumed, Verbosity verbosity)
+    : config_(config), world_(world), folder_(config.out), writes_(world.rank() == 0), zero_(left_together(world)) {
+  if (!writes_) return;
+  std::filesystem::create_directories(folder_);
+  metrics_ = std::make_unique<MetricsFile>(folder_ / "metrics.jsonl", resumed);
+  events_ = std::make_unique<EventWriter>(folder_, resumed);
+  progress_ = std::make_unique<Progress>(std::cout, screen_of(STDOUT_FILENO), verbosity);
+  write_run_file(folder_ / "run.json", {{"status", "running"}, {"config", to_json(config_)}});
+}
+
+void Recorder::header(const RunHeader& header) {
+  if (writes_) progress_->header(header);
+}
+
+void Recorder::message(std::string_view line) {
+  if (writes_) progress_->message(line);
+}
+
+void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place,
+                    const data::Item& item, std::int64_t steps_per_epoch, double lr, double optimizer_s,
+                    double whole_s) {
+  if (first_step_ < 0) first_step_ = place.step;
+  ++steps_;
+  seconds_ += whole_s;
+  samples_ += static_cast<double>(item.globally);
+  epoch_loss_ += outcome.loss * static_cast<double>(item.globally);
+  epoch_correct_ += outcome.accuracy * static_cast<double>(item.globally);
+  epoch_samples_ += static_cast<double>(item.globally);
+  epoch_seconds_ += whole_s;
+  sums_.forward += outcome.forward_s;
+  sums_.backward += std::max(0.0, outcome.backward_s - exchange.exposed);
+  sums_.communication += exchange.communication;
+  sums_.exposed += exchange.exposed;
+  sums_.optimizer += optimizer_s;
+  sums_.other +=
+      std::max(0.0, whole_s - outcome.forward_s - std::max(outcome.backward_s, exchange.exposed) - optimizer_s);
+
+  // The first steps are not yet as the others: buckets are still being planned.
+  constexpr std::int64_t kSettled = 10;
+  if (std::int64_t at = place.step - first_step_ - kSettled; at >= 0 && at < config_.trace_steps) {
+    trace(outcome, exchange, optimizer_s, place.step);
+  }
+  if (!writes_) return;
+  progress_->step({static_cast<int>(place.epoch) + 1, static_cast<int>(config_.epochs),
+                   (place.step - 1) % std::max<std::int64_t>(steps_per_epoch, 1) + 1, steps_per_epoch,
+                   samples_ / std::max(seconds_, 1e-9), outcome.loss});
+  if (place.step % config_.log_every == 0) {
+    metrics_->append({{"step", place.step},
+                      {"epoch", place.epoch},
+                      {"loss", outcome.loss},
+                      {"accuracy", outcome.accuracy},
+                      {"lr", lr},
+                      {"samples_per_s", samples_ / std::max(seconds_, 1e-9)},
+                      {"step_ms", 1e3 * whole_s},
+                      {"exposed_ms", 1e3 * exchange.exposed},
+                      {"train_seconds", place.train_seconds}});
+    events_->scalar("train/loss", outcome.loss, place.step);
+    events_->scalar("train/accuracy", outcome.accuracy, place.step);
+    events_->scalar("train/lr", lr, place.step);
+    events_->scalar("speed/samples_per_s", samples_ / std::max(seconds_, 1e-9), place.step);
+  }
+}
+
+void Recorder::trace(const StepOutcome& outcome, const ExchangeTimes& exchange, double optimizer_s, std::int64_t step) {
+  auto event = [&](std::string name, const char* lane, double begin, double seconds,
+                   std::vector<std::pair<std::string, double>> args) {
+    args.emplace_back("step", static_cast<double>(step));
+    traced_.push_back({std::move(name), lane, world_.rank(), lane, begin - zero_, seconds, std::move(args)});
+  };
+  double backward = outcome.begin + outcome.forward_s;
+  event("forward", "compute", outcome.begin, outcome.forward_s, {});
+  event("backward", "compute", backward, outcome.backward_s, {{"exposed_ms", 1e3 * exchange.exposed}});
+  event("optimizer", "compute", backward + outcome.backward_s, optimizer_s, {});
+  for (std::size_t b = 0; b < exchange.buckets.size(); ++b) {
+    const auto& bucket = exchange.buckets[b];
+    event(fmt::format("bucket {}", b), "communication", bucket.begin, bucket.end - bucket.begin,
+          {{"bytes", static_cast<double>(bucket.bytes)},
+           {"gradients", bucket.gradients},
+           {"waited_ms", 1e3 * (bucket.begin - bucket.ready)}});
+  }
+}
+
+void Recorder::epoch(const Place& place, const Evaluation& test, double lr) {
+  EpochRow row{static_cast<int>(place.epoch), static_cast<int>(config_.epochs)};
+  row.train_loss = epoch_samples_ > 0 ? epoch_loss_ / epoch_samples_ : 0;
+  row.train_accuracy = epoch_samples_ > 0 ? epoch_correct_ / epoch_samples_ : 0;
+  row.test_accuracy = test.accuracy;
+  row.lr = lr;
+  row.samples_per_second = epoch_samples_ / std::max(epoch_seconds_, 1e-9);
+  row.seconds = epoch_seconds_;
+  epoch_loss_ = epoch_correct_ = epoch_samples_ = epoch_seconds_ = 0;
+  if (!writes_) return;
+  progress_->epoch(row);
+  metrics_->append({{"step", place.step},
+                    {"epoch", place.epoch},
+                    {"train_loss", row.train_loss},
+                    {"train_accuracy", *row.train_accuracy},
+                    {"test_loss", test.loss},
+                    {"test_accuracy", test.accuracy},
+                    {"train_seconds", place.train_seconds}});
+  events_->scalar("epoch/train_loss", row.train_loss, place.step);
+  events_->scalar("epoch/test_loss", test.loss, place.step);
+  events_->scalar("epoch/test_accuracy", test.accuracy, place.step);
+}
+
+void Recorder::write_trace_of_all() {
+  if (config_.trace_steps == 0) return;
+  nlohmann::json mine = nlohmann::json::array();
+  for (const auto& event : traced_) {
+    mine.push_back({event.name, event.category, event.rank, event.lane, event.begin_s, event.duration_s, event.args});
+  }
+  auto texts = gather_text(world_, mine.dump());
+  if (!writes_) return;
+  std::vector<TraceEvent> all;
+  for (const auto& text : texts) {
+    for (const auto& row : nlohmann::json::parse(text)) {
+      all.push_back({row[0], row[1], row[2], row[3], row[4], row[5], row[6]});
+    }
+  }
+  write_trace(folder_ / "trace.json", all);
+}
+
+nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std::string_view status) {
+  write_trace_of_all();
+  if (!writes_) return {};
+  StepBreakdown mean = sums_;
+  double scale = 1e3 / static_cast<double>(std::max<std::int64_t>(steps_, 1));
+  for (double* part :
+       {&mean.forward, &mean.backward, &mean.communication, &mean.exposed, &mean.optimizer, &mean.other}) {
+    *part *= scale;
+  }
+  double rate = samples_ / std::max(seconds_, 1e-9);
+  nlohmann::json summary{{"test_accuracy", test.accuracy},
+                         {"test_loss", test.loss},
+                         {"best_accuracy", place.best_accuracy},
+                         {"train_seconds", place.train_seconds},
+                         {"steps", place.step},
+                         {"epochs", place.epoch},
+                         {"samples_per_s", rate},
+                         {"breakdown_ms",
+                          {{"forward", mean.forward},
+                           {"backward", mean.backward},
+                           {"communication", mean.communication},
+                           {"exposed", mean.exposed},
+                           {"optimizer", mean.optimizer},
+                           {"other", mean.other},
+                           {"step", mean.whole()}}},
+                         {"overlap", mean.overlap()}};
+  if (config_.target > 0) {
+    summary["target_seconds"] =
+        place.target_seconds >= 0 ? nlohmann::json(place.target_seconds) : nlohmann::json(nullptr);
+  }
+  write_run_file(folder_ / "run.json", {{"status", status}, {"config", to_json(config_)}, {"summary", summary}});
+  std::vector<std::string> files{"run.json", "metrics.jsonl"};
+  if (config_.trace_steps > 0) files.push_back("trace.json");
+  progress_->summary({mean, test.accuracy, place.train_seconds, place.step, rate, config_.out, files});
+  summary["out"] = config_.out;
+  summary["status"] = status;
+  return summary;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,61 @@
+// What a run tells the world: the terminal, metrics.jsonl, TensorBoard, trace.json and run.json. Rank 0 writes; the
+// others only lend their part of the trace.
+#pragma once
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/collective/communicator.h"
+#include "trireme/grad/data_parallel.h"
+#include "trireme/train/config.h"
+#include "trireme/train/evaluate.h"
+#include "trireme/train/event_writer.h"
+#include "trireme/train/gradients.h"
+#include "trireme/train/metrics.h"
+#include "trireme/train/progress.h"
+#include "trireme/train/state.h"
+#include "trireme/train/trace_file.h"
+
+namespace trireme::train {
+
+class Recorder {
+ public:
+  // `resumed`: the step a run goes on from.
+  Recorder(const Config& config, Communicator& world, std::optional<std::int64_t> resumed, Verbosity verbosity);
+
+  void header(const RunHeader& header);
+  // After each step. `optimizer_s` and the whole step in seconds, this worker's.
+  void step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place, const data::Item& item,
+            std::int64_t steps_per_epoch, double lr, double optimizer_s, double whole_s);
+  void epoch(const Place& place, const Evaluation& test, double lr);
+  void message(std::string_view line);
+  // Collective: gathers the trace. The summary as in run.json.
+  nlohmann::json finish(const Place& place, const Evaluation& test, std::string_view status);
+
+  double seconds() const { return seconds_; }
+
+ private:
+  void trace(const StepOutcome& outcome, const ExchangeTimes& exchange, double optimizer_s, std::int64_t step);
+  void write_trace_of_all();
+
+  const Config& config_;
+  Communicator& world_;
+  const std::filesystem::path folder_;
+  const bool writes_;
+  std::unique_ptr<MetricsFile> metrics_;
+  std::unique_ptr<EventWriter> events_;
+  std::unique_ptr<Progress> progress_;
+  std::vector<TraceEvent> traced_;
+  double zero_;  // of the trace: when all ranks left one barrier
+
+  std::int64_t steps_ = 0, first_step_ = -1;
+  double seconds_ = 0, samples_ = 0;
+  StepBreakdown sums_;  // seconds
+  // Of the epoch at hand.
+  double epoch_loss_ = 0, epoch_correct_ = 0, epoch_samples_ = 0, epoch_seconds_ = 0;
+};
+
+}  // namespace trireme::train

@@ -1,0 +1,143 @@
+#include "trireme/train/state.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "trireme/base/error.h"
+
+namespace trireme::train {
+namespace {
+
+constexpr std::string_view kModel = "model.", kOptimizer = "optimizer.";
+constexpr const char* kKey = "trireme";
+
+NamedTensors with_prefix(const NamedTensors& tensors, std::string_view prefix) {
+  NamedTensors found;
+  for (const auto& [name, tensor] : tensors) {
+    if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), tensor);
+  }
+  return found;
+}
+
+nlohmann::json story(const LoadedCheckpoint& checkpoint, const std::string& file) {
+  auto found = checkpoint.metadata.find(kKey);
+  if (found == checkpoint.metadata.end()) {
+    throw DataError(fmt::format("{}: not a checkpoint of trireme train (no '{}' in its metadata)", file, kKey));
+  }
+  auto json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) throw DataError(fmt::format("{}: the metadata '{}' is not JSON", file, kKey));
+  return json;
+}
+
+void broadcast_text(Communicator& world, std::string& text) {
+  std::vector<std::int64_t> size{static_cast<std::int64_t>(text.size())};
+  world.broadcast(size);
+  text.resize(size[0]);
+  world.broadcast(View(text.data(), text.size(), DType::u8));
+}
+
+}  // namespace
+
+void share(LoadedCheckpoint& checkpoint, Communicator& world) {
+  if (world.size() == 1) return;
+  nlohmann::json outline{{"metadata", checkpoint.metadata}, {"tensors", nlohmann::json::array()}};
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    outline["tensors"].push_back({name, static_cast<int>(tensor.scalar_type()), tensor.sizes().vec()});
+  }
+  auto text = outline.dump();
+  broadcast_text(world, text);
+  if (world.rank() != 0) {
+    outline = nlohmann::json::parse(text);
+    checkpoint.metadata = outline["metadata"].get<Metadata>();
+    for (const auto& row : outline["tensors"]) {
+      auto type = static_cast<torch::ScalarType>(row[1].get<int>());
+      checkpoint.tensors.emplace_back(row[0], torch::empty(row[2].get<std::vector<std::int64_t>>(), type));
+    }
+  }
+  for (auto& [name, tensor] : checkpoint.tensors) {
+    world.broadcast(View(tensor.data_ptr(), tensor.nbytes(), DType::u8));
+  }
+}
+
+NamedTensors model_tensors(torch::nn::Module& model) {
+  NamedTensors tensors;
+  std::set<std::string> names;
+  for (const auto& group : {model.named_parameters(), model.named_buffers()}) {
+    for (const auto& item : group) {
+      if (item.value().defined() && names.insert(item.key()).second) tensors.emplace_back(item.key(), item.value());
+    }
+  }
+  return tensors;
+}
+
+Keepsake keep(torch::nn::Module& model, Optimizer& optimizer, const Schedule& schedule, const Place& place,
+              const Config& config) {
+  Keepsake kept;
+  for (auto& [name, tensor] : model_tensors(model))
+    kept.tensors.emplace_back(fmt::format("{}{}", kModel, name), tensor);
+  for (auto& [name, tensor] : optimizer.state()) {
+    kept.tensors.emplace_back(fmt::format("{}{}", kOptimizer, name), tensor);
+  }
+  nlohmann::json json{{"format", 1},
+                      {"config", to_json(config)},
+                      {"step", place.step},
+                      {"epoch", place.epoch},
+                      {"position", place.position},
+                      {"train_seconds", place.train_seconds},
+                      {"best_accuracy", place.best_accuracy},
+                      {"target_seconds", place.target_seconds},
+                      {"schedule", nlohmann::json::object()}};
+  for (const auto& [name, value] : schedule.state()) json["schedule"][name] = value;
+  kept.metadata[kKey] = json.dump();
+  return kept;
+}
+
+void restore_model(torch::nn::Module& model, const LoadedCheckpoint& checkpoint, const std::string& file) {
+  torch::NoGradGuard no_grad;
+  auto saved = with_prefix(checkpoint.tensors, kModel);
+  auto tensors = model_tensors(model);
+  std::map<std::string, torch::Tensor> by_name(saved.begin(), saved.end());
+  for (auto& [name, tensor] : tensors) {
+    auto found = by_name.find(name);
+    if (found == by_name.end()) {
+      throw DataError(fmt::format("{}: a checkpoint of another model: it has no '{}'", file, name));
+    }
+    if (found->second.sizes() != tensor.sizes()) {
+      throw DataError(fmt::format("{}: a checkpoint of another model: '{}' is [{}] there and [{}] here", file, name,
+                                  fmt::join(found->second.sizes(), ", "), fmt::join(tensor.sizes(), ", ")));
+    }
+  }
+  if (by_name.size() != tensors.size()) {
+    throw DataError(fmt::format("{}: a checkpoint of another model: {} tensors there, {} here", file, by_name.size(),
+                                tensors.size()));
+  }
+  for (auto& [name, tensor] : tensors) tensor.copy_(by_name[name]);
+}
+
+Place restore(torch::nn::Module& model, Optimizer& optimizer, Schedule& schedule, const LoadedCheckpoint& checkpoint,
+              const std::string& file) {
+  auto json = story(checkpoint, file);
+  restore_model(model, checkpoint, file);
+  try {
+    optimizer.load(with_prefix(checkpoint.tensors, kOptimizer));
+    std::vector<std::pair<std::string, double>> state;
+    for (const auto& [name, value] : json.at("schedule").items()) state.emplace_back(name, value.get<double>());
+    schedule.load(state);
+    return {json.at("step"),          json.at("epoch"),         json.at("position"),
+            json.at("train_seconds"), json.at("best_accuracy"), json.at("target_seconds")};
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(fmt::format("{}: its metadata lacks where the run was", file));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}; was it made with another --optimizer or --schedule?", file, error.what()));
+  }
+}
+
+nlohmann::json config_of(const LoadedCheckpoint& checkpoint, const std::string& file) {
+  auto json = story(checkpoint, file);
+  if (!json.contains("config")) throw DataError(fmt::format("{}: its metadata lacks the configuration", file));
+  return json["config"];
+}
+
+}  // namespace trireme::train

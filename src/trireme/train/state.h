@@ -1,0 +1,45 @@
+// All that must be kept to go on exactly: weights, optimizer, schedule, and where in the data the run is. Random
+// numbers need no keeping: they are a function of the seed and the place in the data.
+#pragma once
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "trireme/collective/communicator.h"
+#include "trireme/train/checkpoints.h"
+#include "trireme/train/config.h"
+#include "trireme/train/optimizer.h"
+#include "trireme/train/schedule.h"
+
+namespace trireme::train {
+
+// Where a run is.
+struct Place {
+  std::int64_t step = 0;      // steps taken
+  std::int64_t epoch = 0;     // from 0
+  std::int64_t position = 0;  // samples taken in this epoch, by all workers
+  double train_seconds = 0;
+  double best_accuracy = 0;
+  double target_seconds = -1;  // when the target was reached; not yet: -1
+};
+
+// Parameters and buffers by name, live. Frozen and shared ones too, each name once.
+NamedTensors model_tensors(torch::nn::Module& model);
+
+struct Keepsake {
+  NamedTensors tensors;  // "model.…" and "optimizer.…"
+  Metadata metadata;
+};
+Keepsake keep(torch::nn::Module& model, Optimizer& optimizer, const Schedule& schedule, const Place& place,
+              const Config& config);
+
+// Weights alone. Throws DataError naming the file and the first tensor that is missing, too many or of another shape.
+void restore_model(torch::nn::Module& model, const LoadedCheckpoint& checkpoint, const std::string& file);
+Place restore(torch::nn::Module& model, Optimizer& optimizer, Schedule& schedule, const LoadedCheckpoint& checkpoint,
+              const std::string& file);
+// Rank 0's becomes everyone's: a checkpoint need only lie on its disk. Collective.
+void share(LoadedCheckpoint& checkpoint, Communicator& world);
+// What the checkpoint's run was told.
+nlohmann::json config_of(const LoadedCheckpoint& checkpoint, const std::string& file);
+
+}  // namespace trireme::train

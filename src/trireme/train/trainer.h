@@ -1,0 +1,30 @@
+// The training loop: from a batch to the next weights, on every worker at once.
+#pragma once
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "trireme/collective/communicator.h"
+#include "trireme/train/config.h"
+#include "trireme/train/progress.h"
+#include "trireme/train/workload.h"
+
+namespace trireme::train {
+
+struct TrainOptions {
+  bool resume = false;  // from the newest whole checkpoint in config.out
+  Verbosity verbosity = Verbosity::kNormal;
+  // Not 0: this worker was asked to stop; all of them then save and end after the step at hand.
+  const volatile std::sig_atomic_t* stop = nullptr;
+};
+
+struct TrainResult {
+  nlohmann::json summary;  // at rank 0
+  bool stopped = false;    // before its end, by a signal
+};
+
+// Collective over `world`. Throws what went wrong, in one line.
+TrainResult train(const Config& config, Workload& work, Communicator& world, const TrainOptions& options);
+
+}  // namespace trireme::train

@@ -1,0 +1,73 @@
+#include "trireme/train/workload.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "trireme/base/error.h"
+#include "trireme/data/open.h"
+#include "trireme/net/cores.h"
+
+namespace trireme::train {
+
+data::Splits open_data(const Config& config) {
+  return data::open(config.data, {.root = config.data_root,
+                                  .image_size = config.image_size,
+                                  .test_fraction = config.test_fraction,
+                                  .label_column = config.label_column,
+                                  .length = config.length,
+                                  .augment = config.augment,
+                                  .seed = static_cast<std::uint64_t>(config.seed)});
+}
+
+std::shared_ptr<models::Model> build_model(const Config& config, const data::Shape& shape) {
+  // Weights come from LibTorch's one default generator: workers that are threads take turns.
+  static std::mutex generator;
+  std::lock_guard lock(generator);
+  torch::manual_seed(static_cast<std::uint64_t>(config.seed));
+  return models::make_model(config.model, {shape.input, shape.classes, shape.text}, config.model_args);
+}
+
+Workload prepare(const Config& config, int local_rank) {
+  Workload work;
+  if (config.device == "cuda") {
+    if (!torch::cuda::is_available()) throw ConfigError("--device cuda: this LibTorch or this machine has no CUDA");
+    work.device = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % torch::cuda::device_count()));
+  }
+  work.data = open_data(config);
+  work.model = build_model(config, work.data.train->shape());
+  work.model->to(work.device);
+  return work;
+}
+
+int compute_threads(const Config& config, int workers_on_host) {
+  if (config.threads > 0) return static_cast<int>(config.threads);
+  return config.deterministic ? 1 : std::max(1, net::usable_cores() / std::max(1, workers_on_host));
+}
+
+void set_compute_threads(int threads) {
+  torch::set_num_threads(threads);
+  // LibTorch does not tell OpenBLAS.
+  if (void* set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(set)(threads);
+}
+
+torch::Tensor loss_of(const torch::Tensor& output, const torch::Tensor& target) {
+  auto scores = output.dim() == 3 ? output.flatten(0, 1) : output;
+  return torch::cross_entropy_loss(scores, target.flatten());
+}
+
+Score score_of(const torch::Tensor& output, const torch::Tensor& target) {
+  torch::NoGradGuard no_grad;
+  auto right = output.argmax(-1).eq(target).sum();
+  return {right.item<double>(), static_cast<double>(target.numel())};
+}
+
+std::size_t parameter_count(const torch::nn::Module& model) {
+  std::size_t count = 0;
+  for (const auto& parameter : model.parameters()) count += parameter.numel();
+  return count;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,41 @@
+// What a run works on: its data, its model, its device.
+#pragma once
+#include <torch/torch.h>
+
+#include <memory>
+
+#include "trireme/data/dataset.h"
+#include "trireme/models/model.h"
+#include "trireme/train/config.h"
+
+namespace trireme::train {
+
+struct Workload {
+  data::Splits data;
+  std::shared_ptr<models::Model> model;  // shared: LibTorch's modules are
+  torch::Device device = torch::kCPU;
+};
+
+// Opens the data and builds the model from the seed; the same on every worker. `local_rank` picks the CUDA device.
+// Throws ConfigError and DataError: what the user asked for cannot be, or is not there.
+Workload prepare(const Config& config, int local_rank = 0);
+// The model alone, for the shape of this data.
+std::shared_ptr<models::Model> build_model(const Config& config, const data::Shape& shape);
+data::Splits open_data(const Config& config);
+
+// Compute threads of this worker: what was asked for, or its share of the cores; 1 with --deterministic, where the
+// number of threads must not depend on the number of workers.
+int compute_threads(const Config& config, int workers_on_host);
+// For LibTorch and its BLAS, of the calling thread and all later ones.
+void set_compute_threads(int threads);
+
+// The mean loss of a piece, and how many of its predictions are right (of how many).
+torch::Tensor loss_of(const torch::Tensor& output, const torch::Tensor& target);
+struct Score {
+  double correct = 0, of = 0;
+};
+Score score_of(const torch::Tensor& output, const torch::Tensor& target);
+
+std::size_t parameter_count(const torch::nn::Module& model);
+
+}  // namespace trireme::train
