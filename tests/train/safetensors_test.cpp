@@ -48,7 +48,7 @@ NamedTensors samples() {
   NamedTensors all;
   for (auto type : {torch::kDouble, torch::kFloat, torch::kHalf, torch::kBFloat16, torch::kLong, torch::kInt,
                     torch::kShort, torch::kChar, torch::kByte, torch::kBool}) {
-    all.emplace_back(fmt::format("t.{}", torch::toString(type)), torch::randint(0, 2, {3, 5}).to(type));
+    all.emplace_back(fmt::format("t.{}", c10::toString(type)), torch::randint(0, 2, {3, 5}).to(type));
   }
   all.emplace_back("scalar", torch::tensor(2.5f));
   all.emplace_back("empty", torch::empty({0, 7}));

@@ -42,7 +42,7 @@ std::string_view name_of(torch::ScalarType type, const std::string& tensor) {
     if (known.type == type) return known.name;
   }
   throw DataError(fmt::format("tensor {} is of type {}, which safetensors files cannot hold", quoted_name(tensor),
-                              torch::toString(type)));
+                              c10::toString(type)));
 }
 
 torch::ScalarType type_of(std::string_view name) {
