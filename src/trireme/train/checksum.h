@@ -1,4 +1,4 @@
-// A 64-bit checksum against silent corruption, at the speed of memory: four lanes of multiply and rotate over 8-byte
+// A fast 64-bit checksum against silent corruption: four lanes of multiply and rotate over 8-byte
 // little-endian words. Any change within one word changes it. It is no defence against an adversary.
 #pragma once
 #include <array>
