@@ -64,11 +64,12 @@ BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Para
       flat_.zero_();
     }
     for (std::size_t k = 0; k < tensors.size(); ++k) {
-      // As the parameter's own strides where they are dense (channels last), else contiguous.
+      // As the parameter's own strides where they are dense (channels last), else contiguous. Not views in autograd's
+      // sense, for optimizers detach gradients in place.
       bool dense = tensors[k].is_non_overlapping_and_dense();
+      auto like = dense ? tensors[k] : tensors[k].contiguous();
       auto offset = static_cast<std::int64_t>(segments_[k].offset);
-      views_[k] = dense ? flat_.as_strided(tensors[k].sizes(), tensors[k].strides(), offset)
-                        : flat_.narrow(0, offset, tensors[k].numel()).view(tensors[k].sizes());
+      views_[k] = torch::empty({0}, flat_.options()).set_(flat_.storage(), offset, like.sizes(), like.strides());
     }
   };
 }

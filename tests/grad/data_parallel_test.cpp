@@ -1,0 +1,324 @@
+#include "trireme/grad/data_parallel.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "tests/grad/models.h"
+#include "trireme/base/error.h"
+#include "trireme/plan/bucket_plan.h"
+
+namespace trireme {
+namespace {
+
+using namespace trireme::testing;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// What one process with the whole batch arrives at.
+std::vector<torch::Tensor> train_alone(const Examples& all, int steps, std::int64_t width = 32) {
+  auto net = small_net(width);
+  torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  for (int step = 0; step < steps; ++step) {
+    optimizer.zero_grad();
+    loss_on(net, all).backward();
+    optimizer.step();
+  }
+  return weights(net);
+}
+
+TEST(DataParallel, EqualsOneWorkerWithTheWholeBatchForEveryPlanAndTurn) {
+  constexpr int kSteps = 10;
+  auto all = examples({12, 8}, 4);
+  auto expected = train_alone(all, kSteps, 256);  // 256 KiB in the middle: born in the heap
+  for (int ranks : {1, 2, 3, 4}) {
+    for (const char* plan : {"cap:0.01", "cap:25", "tensor", "one", "mgwfbp", "optimal"}) {
+      for (auto turn : {sync::Turn::in_line, sync::Turn::background}) {
+        run_threads(ranks, [&](Communicator& world) {
+          auto net = small_net(256);
+          if (world.rank() > 0) {  // rank 0's weights count
+            torch::NoGradGuard no_grad;
+            for (auto& parameter : net->parameters()) parameter.zero_();
+          }
+          DataParallelOptions options;
+          options.bucket_plan = plan;
+          options.turn = turn;
+          auto parallel = data_parallel(net, world, options);
+          torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+          auto share = part(all, world.rank() * 12 / ranks, (world.rank() + 1) * 12 / ranks);
+          for (int step = 0; step < kSteps; ++step) {
+            optimizer.zero_grad();
+            loss_on(net, share).backward();
+            optimizer.step();
+          }
+          expect_close(weights(net), expected, 2e-5, fmt::format("{} ranks, {}", ranks, plan));
+        });
+      }
+    }
+  }
+}
+
+TEST(DataParallel, DroppedGradientsAreTheSame) {
+  auto all = examples({8, 8}, 4);
+  auto expected = train_alone(all, 5, 256);
+  run_threads(2, [&](Communicator& world) {
+    auto net = small_net(256);
+    auto parallel = data_parallel(*net, world);
+    torch::optim::SGD optimizer(net->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+    for (int step = 0; step < 5; ++step) {
+      parallel.zero_grad();
+      loss_on(net, part(all, 4 * world.rank(), 4 * world.rank() + 4)).backward();
+      optimizer.step();
+    }
+    expect_close(weights(net), expected, 2e-5, "zero_grad that drops");
+  });
+}
+
+TEST(DataParallel, NoSyncAccumulates) {
+  auto all = examples({12, 8}, 4);
+  auto alone = small_net();
+  for (int k = 0; k < 3; ++k) loss_on(alone, part(all, 4 * k, 4 * k + 4)).backward();
+  run_threads(2, [&](Communicator& world) {
+    auto net = small_net();
+    auto parallel = data_parallel(net, world);
+    auto half = [&](int k) { return part(all, 4 * k + 2 * world.rank(), 4 * k + 2 * world.rank() + 2); };
+    {
+      auto quiet = parallel.no_sync();
+      loss_on(net, half(0)).backward();
+      loss_on(net, half(1)).backward();
+    }
+    loss_on(net, half(2)).backward();
+    expect_close(gradients(net), gradients(alone), 1e-5, "accumulated");
+
+    parallel.zero_grad();
+    {
+      auto quiet = parallel.no_sync();
+      for (int k = 0; k < 3; ++k) loss_on(net, half(k)).backward();
+    }
+    parallel.exchange();
+    expect_close(gradients(net), gradients(alone), 1e-5, "exchanged by hand");
+  });
+}
+
+TEST(DataParallel, JoinTakesTheMeanOverWhoeverHasSamples) {
+  // Rank 0 has 1 batch, rank 1 has 2, rank 2 has 4, of 2 samples each but the last of 1.
+  auto all = examples({14, 8}, 4);
+  std::vector<std::vector<Examples>> batches{{part(all, 0, 2)},
+                                             {part(all, 2, 4), part(all, 4, 6)},
+                                             {part(all, 6, 8), part(all, 8, 10), part(all, 10, 12), part(all, 12, 13)}};
+  auto alone = small_net();
+  torch::optim::SGD reference(alone->parameters(), 0.1);
+  for (int step = 0; step < 4; ++step) {
+    std::vector<torch::Tensor> x, y;
+    for (auto& mine : batches) {
+      if (step >= static_cast<int>(mine.size())) continue;
+      x.push_back(mine[step].x);
+      y.push_back(mine[step].y);
+    }
+    reference.zero_grad();
+    loss_on(alone, {torch::cat(x), torch::cat(y)}).backward();
+    reference.step();
+  }
+  run_threads(3, [&](Communicator& world) {
+    auto net = small_net();
+    auto parallel = data_parallel(net, world);
+    torch::optim::SGD optimizer(net->parameters(), 0.1);
+    {
+      auto uneven = parallel.join();
+      for (auto& batch : batches[world.rank()]) {
+        optimizer.zero_grad();
+        parallel.set_samples(static_cast<double>(batch.x.size(0)));
+        loss_on(net, batch).backward();
+        optimizer.step();
+      }
+    }
+    expect_close(weights(net), weights(alone), 1e-5, "joined");
+    // And afterwards everyone is back.
+    parallel.zero_grad();
+    loss_on(net, part(all, 0, 2)).backward();
+    EXPECT_EQ(parallel.unused().size(), 0u);
+  });
+}
+
+struct Branches : torch::nn::Module {
+  Branches() {
+    first = register_module("first", torch::nn::Linear(4, 4));
+    left = register_module("left", torch::nn::Linear(4, 2));
+    right = register_module("right", torch::nn::Linear(4, 2));
+    never = register_module("never", torch::nn::Linear(4, 2));
+    frozen = register_module("frozen", torch::nn::Linear(4, 4));
+    for (auto& parameter : frozen->parameters()) parameter.set_requires_grad(false);
+  }
+  torch::Tensor forward(const torch::Tensor& x, bool go_left) {
+    auto middle = first->forward(frozen->forward(x));
+    return go_left ? left->forward(middle) : right->forward(middle);
+  }
+  torch::nn::Linear first{nullptr}, left{nullptr}, right{nullptr}, never{nullptr}, frozen{nullptr};
+};
+
+TEST(DataParallel, UnusedParametersAreZerosWhereOthersUseThemAndAreNamed) {
+  run_threads(2, [&](Communicator& world) {
+    Branches net;
+    auto parallel = data_parallel(net, world);
+    auto x = torch::ones({3, 4});
+    for (int step = 0; step < 3; ++step) {
+      parallel.zero_grad();
+      net.forward(x, world.rank() == 0).sum().backward();
+      ASSERT_TRUE(net.left->weight.grad().defined());
+      ASSERT_TRUE(net.right->weight.grad().defined());
+      EXPECT_FALSE(net.never->weight.grad().defined());
+      EXPECT_FALSE(net.frozen->weight.grad().defined());
+      // d(sum)/d(bias) is 3 on the rank that went this way, 0 on the other.
+      EXPECT_EQ(net.left->bias.grad()[0].item<float>(), 1.5f);
+      EXPECT_EQ(net.right->bias.grad()[1].item<float>(), 1.5f);
+      EXPECT_THAT(parallel.unused(), ElementsAre("never.weight", "never.bias"));
+    }
+  });
+}
+
+struct Tied : torch::nn::Module {
+  Tied() {
+    in = register_parameter("in", torch::full({4, 4}, 0.5));
+    out = register_parameter("out", in);
+  }
+  torch::Tensor in, out;
+};
+
+TEST(DataParallel, SharedParametersAreExchangedOnce) {
+  run_threads(2, [&](Communicator& world) {
+    Tied net;
+    auto parallel = data_parallel(net, world);
+    auto x = torch::full({1, 4}, world.rank() + 1.f);
+    (x.matmul(net.in).matmul(net.out)).sum().backward();
+    auto alone = torch::full({4, 4}, 0.5).requires_grad_();
+    for (float value : {1.f, 2.f}) (torch::full({1, 4}, value).matmul(alone).matmul(alone)).sum().backward();
+    EXPECT_LT((net.in.grad() - alone.grad() / 2).abs().max().item<float>(), 1e-5);
+  });
+}
+
+TEST(DataParallel, ClippingSeesAllGradientsTogether) {
+  auto all = examples({8, 8}, 4);
+  auto alone = small_net();
+  loss_on(alone, all).backward();
+  double expected = torch::nn::utils::clip_grad_norm_(alone->parameters(), 0.01);
+  run_threads(2, [&](Communicator& world) {
+    auto net = small_net();
+    auto parallel = data_parallel(net, world);
+    loss_on(net, part(all, 4 * world.rank(), 4 * world.rank() + 4)).backward();
+    EXPECT_NEAR(parallel.clip_grad_norm(0.01), expected, 1e-6);
+    EXPECT_NEAR(parallel.grad_norm(), 0.01, 1e-6);
+    expect_close(gradients(net), gradients(alone), 1e-6, "clipped");
+  });
+}
+
+TEST(DataParallel, BadGradientsAreNamedOnEveryRank) {
+  for (float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    run_threads(3, [&](Communicator& world) {
+      auto net = small_net();
+      DataParallelOptions options;
+      options.check_finite = true;
+      auto parallel = data_parallel(net, world, options);
+      auto batch = examples({4, 8}, 4);
+      loss_on(net, batch).backward();
+      EXPECT_TRUE(parallel.bad_gradients().empty());
+      parallel.zero_grad();
+      if (world.rank() == 1) batch.x[0][0] = bad;
+      loss_on(net, batch).backward();
+      ASSERT_EQ(parallel.bad_gradients().size(), 1u);
+      EXPECT_EQ(parallel.bad_gradients()[0].rank, 1);
+      EXPECT_FALSE(parallel.bad_gradients()[0].parameter.empty());
+    });
+  }
+}
+
+TEST(DataParallel, ModelsThatDifferAreNamed) {
+  std::vector<std::string> errors(3);
+  run_threads(3, [&](Communicator& world) {
+    try {
+      auto net = small_net(world.rank() == 2 ? 16 : 32);
+      auto parallel = data_parallel(net, world);
+    } catch (const ConfigError& error) {
+      errors[world.rank()] = error.what();
+    }
+  });
+  for (const auto& error : errors) EXPECT_THAT(error, AllOf(HasSubstr("models differ"), HasSubstr("of rank 2")));
+}
+
+TEST(DataParallel, AHookSeesEveryGradientOnceAndInOrder) {
+  run_threads(2, [&](Communicator& world) {
+    auto net = small_net();
+    std::vector<int> indices;
+    std::size_t elements = 0;
+    DataParallelOptions options;
+    options.bucket_plan = "cap:0.002";
+    auto exchange = sync::all_reduce(world, sync::Turn::in_line);
+    options.hook = [&](const sync::Bucket& bucket) {
+      indices.push_back(bucket.index);
+      for (const auto& segment : bucket.segments) elements += segment.count;
+      return exchange(bucket);
+    };
+    auto parallel = data_parallel(net, world, options);
+    loss_on(net, examples({4, 8}, 4)).backward();
+    EXPECT_TRUE(std::ranges::is_sorted(indices));
+    std::size_t expected = 0;
+    for (auto& parameter : net->parameters()) expected += parameter.numel();
+    EXPECT_EQ(elements, expected);
+  });
+}
+
+TEST(DataParallel, WhatRanksTellIsSummed) {
+  run_threads(3, [&](Communicator& world) {
+    auto net = small_net();
+    auto parallel = data_parallel(net, world);
+    parallel.tell({1, static_cast<float>(world.rank()), 0, 0});
+    loss_on(net, examples({4, 8}, 4)).backward();
+    EXPECT_THAT(parallel.told(), ElementsAre(3, 3, 0, 0));
+  });
+}
+
+TEST(DataParallel, TheModelIsItsOwnersAgainAfterwards) {
+  run_threads(2, [&](Communicator& world) {
+    auto net = small_net();
+    { auto parallel = data_parallel(net, world); }
+    loss_on(net, part(examples({4, 8}, 4), world.rank(), world.rank() + 1)).backward();  // would wait if still hooked
+    world.barrier();
+  });
+}
+
+TEST(DataParallel, BatchNormOverAllRanksEqualsOneWorker) {
+  auto all = examples({12, 2, 6, 6}, 5);
+  auto alone = norm_net();
+  torch::optim::SGD reference(alone->parameters(), 0.1);
+  for (int step = 0; step < 4; ++step) {
+    reference.zero_grad();
+    loss_on(alone, all).backward();
+    reference.step();
+  }
+  std::vector<torch::Tensor> statistics = alone->buffers();
+  for (int ranks : {2, 3}) {
+    run_threads(ranks, [&](Communicator& world) {
+      auto net = norm_net();
+      DataParallelOptions options;
+      options.sync_batch_norm = true;
+      auto parallel = data_parallel(net, world, options);
+      torch::optim::SGD optimizer(net->parameters(), 0.1);
+      for (int step = 0; step < 4; ++step) {
+        optimizer.zero_grad();
+        loss_on(net, part(all, world.rank() * 12 / ranks, (world.rank() + 1) * 12 / ranks)).backward();
+        optimizer.step();
+      }
+      expect_close(weights(net), weights(alone), 2e-4, "weights");
+      auto here = net->buffers();
+      for (std::size_t k = 0; k < here.size(); ++k) {
+        EXPECT_LT((here[k] - statistics[k]).abs().max().item<double>(), 2e-4) << "statistic " << k;
+      }
+      net->eval();
+      EXPECT_NO_THROW(net->forward(all.x));
+    });
+  }
+}
+
+}  // namespace
+}  // namespace trireme
