@@ -31,6 +31,7 @@ using Arguments = std::map<std::string, std::string>;  // --model-arg name=value
 struct Entry {
   std::string_view name;
   std::string_view summary;
+  std::string_view arguments;  // every --model-arg it knows with its default, "width=512 layers=2"; may be empty
   // Parameters are drawn from LibTorch's default generator.
   std::shared_ptr<Model> (*make)(const Shape& shape, const Arguments& arguments);
 };

@@ -1,0 +1,76 @@
+// AlexNet (Krizhevsky et al., 2012) at the width torchvision gives it, with hidden layers of 1024 and, for images of
+// at most 64 pixels a side, 3x3 convolutions and 2x2 pooling from the start.
+#include "trireme/models/dropout.h"
+#include "trireme/models/options.h"
+#include "trireme/models/zoo.h"
+
+namespace trireme::models {
+namespace {
+
+using torch::nn::Conv2d;
+using torch::nn::Conv2dOptions;
+using torch::nn::Linear;
+
+class AlexNet : public Model {
+ public:
+  AlexNet(std::string_view name, const Shape& shape, const Arguments& arguments) {
+    Options options(name, arguments);
+    double dropout = options.share("dropout", 0.5);
+    options.done();
+    Image image = image_of(name, shape, 8);
+    image_small_ = image.small();
+
+    std::int64_t channels = image.channels;
+    for (std::int64_t width : {64, 192, 384, 256, 256}) {
+      bool first = convs_->is_empty(), second = convs_->size() == 1;
+      std::int64_t kernel = image_small_ ? 3 : first ? 11 : second ? 5 : 3;
+      std::int64_t stride = first && !image_small_ ? 4 : 1;
+      std::int64_t padding = first && !image_small_ ? 2 : kernel / 2;
+      convs_->push_back(Conv2d(Conv2dOptions(channels, width, kernel).stride(stride).padding(padding)));
+      channels = width;
+    }
+    register_module("features", convs_);
+    fc1_ = register_module("fc1", Linear(channels * side(image.height) * side(image.width), kHidden));
+    fc2_ = register_module("fc2", Linear(kHidden, kHidden));
+    fc3_ = register_module("fc3", Linear(kHidden, shape.classes));
+    dropout_ = register_module("dropout", Dropout(dropout));
+  }
+
+  torch::Tensor forward(torch::Tensor x) override {
+    for (std::size_t i = 0; i < convs_->size(); ++i) {
+      x = relu_inplace(convs_->ptr<torch::nn::Conv2dImpl>(i)->forward(x));
+      if (i == 0 || i == 1 || i == 4) x = torch::max_pool2d(x, image_small_ ? 2 : 3, 2);
+    }
+    x = relu_inplace(fc1_->forward(dropout_->forward(x.flatten(1))));
+    x = relu_inplace(fc2_->forward(dropout_->forward(x)));
+    return fc3_->forward(x);
+  }
+
+ private:
+  static constexpr std::int64_t kHidden = 1024;
+
+  // What the convolutions and the three poolings leave of an image's side.
+  std::int64_t side(std::int64_t pixels) const {
+    if (image_small_) return pixels / 2 / 2 / 2;
+    std::int64_t left = (pixels + 4 - 11) / 4 + 1;
+    for (int pooling = 0; pooling < 3; ++pooling) left = (left - 3) / 2 + 1;
+    return left;
+  }
+
+  bool image_small_ = false;
+  torch::nn::Sequential convs_;
+  Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
+  Dropout dropout_{nullptr};
+};
+
+}  // namespace
+
+Made make_alexnet_small(const Shape& shape, const Arguments& arguments) {
+  image_of("alexnet-small", shape, 8);
+  Image image{shape.input[0], shape.input[1], shape.input[2]};
+  // The 11x11 start leaves nothing of an image that is small in one direction only.
+  if (!image.small()) image_of("alexnet-small", shape, 63);
+  return std::make_shared<AlexNet>("alexnet-small", shape, arguments);
+}
+
+}  // namespace trireme::models

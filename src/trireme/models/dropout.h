@@ -1,0 +1,24 @@
+// Dropout whose random numbers belong to the thread that computes: learners that are threads of one process neither
+// share nor lock a generator, and what is dropped is a function of the last set_random() and the forward passes since.
+#pragma once
+#include <torch/torch.h>
+
+#include <cstdint>
+
+namespace trireme::models {
+
+// Seeds the calling thread's generators, one per device. Before the first call the seed is 0.
+void set_random(std::uint64_t seed);
+
+class DropoutImpl : public torch::nn::Module {
+ public:
+  explicit DropoutImpl(double probability) : probability_(probability) {}
+  // In training each element is dropped with the probability and the others are scaled up; otherwise as it came.
+  torch::Tensor forward(torch::Tensor input);
+
+ private:
+  double probability_;
+};
+TORCH_MODULE(Dropout);
+
+}  // namespace trireme::models

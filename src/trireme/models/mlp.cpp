@@ -1,0 +1,45 @@
+// Multilayer perceptron: linear layers with ReLU between them; images are flattened.
+#include "trireme/models/dropout.h"
+#include "trireme/models/options.h"
+#include "trireme/models/zoo.h"
+
+namespace trireme::models {
+namespace {
+
+class Mlp : public Model {
+ public:
+  Mlp(std::string_view name, std::int64_t default_width, const Shape& shape, const Arguments& arguments) {
+    Options options(name, arguments);
+    std::int64_t width = options.integer("width", default_width, 1, 1 << 20);
+    std::int64_t layers = options.integer("layers", 2, 0, 100);
+    double dropout = options.share("dropout", 0);
+    options.done();
+
+    std::int64_t features = features_of(name, shape);
+    for (std::int64_t layer = 0; layer < layers; ++layer) {
+      layers_->push_back(torch::nn::Linear(features, width));
+      layers_->push_back(torch::nn::ReLU(torch::nn::ReLUOptions(true)));
+      if (dropout > 0) layers_->push_back(Dropout(dropout));
+      features = width;
+    }
+    layers_->push_back(torch::nn::Linear(features, shape.classes));
+    register_module("layers", layers_);
+  }
+
+  torch::Tensor forward(torch::Tensor input) override { return layers_->forward(input.flatten(1)); }
+
+ private:
+  torch::nn::Sequential layers_;
+};
+
+}  // namespace
+
+Made make_mlp(const Shape& shape, const Arguments& arguments) {
+  return std::make_shared<Mlp>("mlp", 512, shape, arguments);
+}
+
+Made make_mlp_wide(const Shape& shape, const Arguments& arguments) {
+  return std::make_shared<Mlp>("mlp-wide", 2048, shape, arguments);
+}
+
+}  // namespace trireme::models

@@ -1,0 +1,24 @@
+#include "trireme/models/residual.h"
+
+namespace trireme::models {
+
+torch::nn::Conv2d plain_conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
+  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
+}
+
+torch::nn::Conv2d stem_conv(const Image& image, std::int64_t width) {
+  return image.small() ? plain_conv(image.channels, width, 3) : plain_conv(image.channels, width, 7, 2);
+}
+
+torch::Tensor pool_stem(const torch::Tensor& x) { return torch::max_pool2d(x, 3, 2, 1); }
+
+void init_convolutions(torch::nn::Module& module) {
+  for (auto& part : module.modules(false)) {
+    if (auto* conv = part->as<torch::nn::Conv2d>()) {
+      torch::nn::init::kaiming_normal_(conv->weight, 0, torch::kFanOut, torch::kReLU);
+      if (conv->bias.defined()) torch::nn::init::zeros_(conv->bias);
+    }
+  }
+}
+
+}  // namespace trireme::models

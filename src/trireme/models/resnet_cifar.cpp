@@ -1,0 +1,95 @@
+// The residual networks He et al. (2015, section 4.2) made for CIFAR: 6n + 2 layers in three stages of 16, 32 and 64
+// channels, shortcuts without parameters (every second pixel, zeros for the new channels). ResNet-32 is n = 5.
+#include <fmt/format.h>
+
+#include "trireme/base/error.h"
+#include "trireme/models/residual.h"
+#include "trireme/models/zoo.h"
+
+namespace trireme::models {
+namespace {
+
+using torch::nn::BatchNorm2d;
+using torch::nn::Conv2d;
+
+class Block : public torch::nn::Module {
+ public:
+  Block(std::int64_t in, std::int64_t width, std::int64_t stride)
+      : stride_(stride),
+        new_channels_(width - in),
+        conv1_(register_module("conv1", plain_conv(in, width, 3, stride))),
+        bn1_(register_module("bn1", BatchNorm2d(width))),
+        conv2_(register_module("conv2", plain_conv(width, width, 3))),
+        bn2_(register_module("bn2", BatchNorm2d(width))) {}
+
+  torch::Tensor forward(torch::Tensor x) {
+    torch::Tensor y = relu_inplace(bn1_->forward(conv1_->forward(x)));
+    y = bn2_->forward(conv2_->forward(y));
+    y += shortcut(x);
+    return relu_inplace(y);
+  }
+
+ private:
+  torch::Tensor shortcut(const torch::Tensor& x) const {
+    if (new_channels_ == 0) return x;
+    auto every_second = x.slice(2, 0, x.size(2), stride_).slice(3, 0, x.size(3), stride_);
+    std::int64_t before = new_channels_ / 2;
+    return torch::constant_pad_nd(every_second, {0, 0, 0, 0, before, new_channels_ - before});
+  }
+
+  std::int64_t stride_, new_channels_;
+  Conv2d conv1_;
+  BatchNorm2d bn1_;
+  Conv2d conv2_;
+  BatchNorm2d bn2_;
+};
+
+class CifarResNet : public Model {
+ public:
+  CifarResNet(std::string_view name, const Shape& shape, const Arguments& arguments) {
+    Options options(name, arguments);
+    std::int64_t depth = options.integer("depth", 32, 8, 1202);
+    std::int64_t width = options.integer("width", 16, 1, 1024);
+    options.done();
+    if (depth % 6 != 2)
+      throw ConfigError(fmt::format("model {}: depth={} must be 6n + 2: 20, 32, 44, 56", name, depth));
+    Image image = image_of(name, shape, 8);
+    small_ = image.small();
+
+    conv1_ = register_module("conv1", stem_conv(image, width));
+    bn1_ = register_module("bn1", BatchNorm2d(width));
+    std::int64_t in = width;
+    for (std::size_t stage = 0; stage < layers_.size(); ++stage) {
+      for (std::int64_t block = 0; block < (depth - 2) / 6; ++block) {
+        std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
+        layers_[stage]->push_back(std::make_shared<Block>(in, width << stage, stride));
+        in = width << stage;
+      }
+      register_module("layer" + std::to_string(stage + 1), layers_[stage]);
+    }
+    fc_ = register_module("fc", torch::nn::Linear(in, shape.classes));
+    init_convolutions(*this);
+  }
+
+  torch::Tensor forward(torch::Tensor x) override {
+    x = relu_inplace(bn1_->forward(conv1_->forward(x)));
+    if (!small_) x = pool_stem(x);
+    for (auto& layer : layers_) x = layer->forward(x);
+    return fc_->forward(x.mean({2, 3}));
+  }
+
+ private:
+  bool small_ = false;
+  Conv2d conv1_{nullptr};
+  BatchNorm2d bn1_{nullptr};
+  std::array<torch::nn::Sequential, 3> layers_;
+  torch::nn::Linear fc_{nullptr};
+};
+
+}  // namespace
+
+Made make_resnet32(const Shape& shape, const Arguments& arguments) {
+  return std::make_shared<CifarResNet>("resnet32", shape, arguments);
+}
+
+}  // namespace trireme::models
