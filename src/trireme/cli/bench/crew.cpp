@@ -99,9 +99,13 @@ void Crew::ask_times(const std::string& line, double seconds, std::size_t iterat
 }
 
 Crew::Times Crew::burst(std::size_t warmup, std::size_t iterations, double expected_s) {
+  return timed(fmt::format("burst {} {}", warmup, iterations), iterations, kAnswerSeconds + 20 * expected_s);
+}
+
+Crew::Times Crew::timed(const std::string& line, std::size_t iterations, double seconds) {
   Times result;
   result.slowest_us.assign(iterations, 0);
-  ask_times(fmt::format("burst {} {}", warmup, iterations), kAnswerSeconds + 20 * expected_s, iterations,
+  ask_times(line, seconds, iterations,
             [&](const std::vector<float>& times, std::size_t errors) {
               double sum = 0;
               for (std::size_t i = 0; i < iterations; ++i) {

@@ -75,6 +75,8 @@ class Crew {
     std::string algorithm, transport;
   };
   Choice prepare(int what, int dtype, int op, std::size_t count, int buffers);
+  // Asks for `iterations` times by any line, in `seconds` at most.
+  Times timed(const std::string& line, std::size_t iterations, double seconds);
   Times burst(std::size_t warmup, std::size_t iterations, double expected_s);
   // Bytes a second, read and written, while all ranks update their buffers in place, `group` of them per iteration.
   double stream(std::size_t group, std::size_t iterations);
