@@ -23,4 +23,12 @@ Splits open_mnist(std::string_view name, const OpenOptions& options) {
                  name);
 }
 
+Splits open_cifar10(std::string_view name, const OpenOptions& options) {
+  return renamed(open_cifar(folder_of(name, options), options), name);
+}
+
+Splits open_corpus(std::string_view name, const OpenOptions& options) {
+  return renamed(open_text(folder_of(name, options) / (std::string(name) + ".txt"), options), name);
+}
+
 }  // namespace trireme::data

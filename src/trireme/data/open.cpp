@@ -29,10 +29,22 @@ std::span<const Source> sources() {
        "apt install dataset-fashion-mnist", "/usr/share/datasets/fashion-mnist"},
       {"mnist", "60,000 and 10,000 grey images of digits, 28x28, 10 classes", nullptr, open_mnist,
        "trireme data get mnist"},
+      {"cifar10", "50,000 and 10,000 colour images of things, 32x32, 10 classes", nullptr, open_cifar10,
+       "trireme data get cifar10"},
+      {"sotu", "text: speeches of the presidents on the State of the Union, 10.8 MB", nullptr, open_corpus,
+       "trireme data get sotu"},
+      {"moby-dick", "text: the novel, 1.2 MB", nullptr, open_corpus, "trireme data get moby-dick"},
       {"synthetic:SHAPE", "made up: synthetic:3x32x32,classes=10,samples=50000 or synthetic:text,vocabulary=256",
        is_synthetic, open_synthetic},
       {"FOLDER of IDX", "train-images-idx3-ubyte, train-labels-idx1-ubyte, the same with t10k-; plain or .gz",
        takes<is_idx>, path<open_idx>},
+      {"FOLDER of CIFAR", "data_batch_*.bin and test_batch.bin", takes<is_cifar>, path<open_cifar>},
+      {"FOLDER of arrays", "x_train.npy, y_train.npy, perhaps x_test.npy, y_test.npy", takes<is_npy>, path<open_npy>},
+      {"FOLDER of images", "train/CLASS/*.png or .jpg, test/CLASS/…; or only CLASS/…", takes<is_image_folder>,
+       path<open_image_folder>},
+      {"FILE.npz", "arrays x_train, y_train, perhaps x_test, y_test", takes<is_npz>, path<open_npz>},
+      {"FILE.csv", "numbers and a class, by default in the last column", takes<is_csv>, path<open_csv>},
+      {"FILE.txt", "UTF-8 text, to predict the next symbol", takes<is_text>, path<open_text>},
   };
   return kList;
 }

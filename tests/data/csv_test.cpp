@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include "tests/data/files.h"
+
+namespace trireme::data {
+namespace {
+
+struct Csv : testing::Test {
+  Splits read(const std::string& text, const OpenOptions& options = {}) {
+    write(file, text);
+    return open(file.string(), options);
+  }
+  std::string error(const std::string& text, const OpenOptions& options = {}) {
+    write(file, text);
+    return error_of(file.string(), file.string(), options);
+  }
+  Folder folder;
+  std::filesystem::path file = folder / "table.csv";
+};
+
+// Undoes the normalization.
+torch::Tensor values(const Splits& splits) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 0; i < splits.train->size(); ++i) all.push_back(i);
+  return splits.train->get(all).input * torch::tensor(splits.deviation) + torch::tensor(splits.mean);
+}
+
+TEST_F(Csv, ReadsNumbersAndWords) {
+  const std::string body = "1,2.5,cat\n3,-4e1,dog\n5,6,cat\n7,8,ant\n";
+  for (const std::string header : {"", "width,height,animal\n"}) {
+    const auto splits = read(header + body, {.test_fraction = 0.25});
+    EXPECT_EQ(splits.train->size(), 3);
+    EXPECT_EQ(splits.test->size(), 1);
+    EXPECT_EQ(splits.labels, (std::vector<std::string>{"ant", "cat", "dog"}));
+    EXPECT_EQ(splits.train->shape().input, (std::vector<std::int64_t>{2}));
+    const auto rows = values(splits);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      const auto first = rows[i][0].item<float>();
+      const auto label = splits.train->get(std::vector<std::int64_t>{i}).target.item<std::int64_t>();
+      EXPECT_EQ(label, first > 6 ? 0 : first > 2 && first < 4 ? 2 : 1);
+    }
+    const auto normal = splits.train->get(std::vector<std::int64_t>{0, 1, 2}).input;
+    EXPECT_TRUE(torch::allclose(normal.mean(0), torch::zeros(2), 1e-4, 1e-5));
+    EXPECT_TRUE(torch::allclose(normal.std(0, false), torch::ones(2), 1e-4, 1e-5));
+  }
+}
+
+TEST_F(Csv, OtherSeparatorsQuotesAndLabelColumns) {
+  EXPECT_EQ(read("a;b;c\n1;2;0\n3;4;1\n").train->shape().classes, 2);
+  EXPECT_EQ(read("1\t2\t0\r\n3\t4\t1\r\n").train->shape().classes, 2);
+  const auto splits =
+      read("\"kind, or so\",x\n\"a \"\"b\"\"\",1\n\"c,d\",2\nplain,3\n", {.label_column = "kind, or so"});
+  EXPECT_EQ(splits.labels, (std::vector<std::string>{"a \"b\"", "c,d", "plain"}));
+  EXPECT_EQ(read("0,1,2\n1,3,4\n", {.label_column = "1"}).train->shape().classes, 2);
+  EXPECT_EQ(read("1,10\n2,9\n3,10\n").labels, (std::vector<std::string>{"9", "10"}));
+}
+
+TEST_F(Csv, ErrorsNameLineAndColumn) {
+  EXPECT_NE(error("1,2,a\n3,x,b\n").find("table.csv:2:2: 'x' is not a finite number"), std::string::npos);
+  EXPECT_NE(error("a,b,c\n1,2,a\n\n3,nan,b\n").find("table.csv:4:2:"), std::string::npos);
+  EXPECT_NE(error("1,2,a\n3,4\n").find("table.csv:2:2: 2 fields, but the first line has 3"), std::string::npos);
+  EXPECT_NE(error("1,2,a\n3,,b\n").find("table.csv:2:2: the field is empty"), std::string::npos);
+  EXPECT_NE(error("1,2,a\n3,4,\"b\n").find("a quote is not closed"), std::string::npos);
+  EXPECT_NE(error("").find("no line with values"), std::string::npos);
+  EXPECT_NE(error("1,2,a\n").find("fewer than two"), std::string::npos);
+  EXPECT_NE(error("1\n2\n").find("one column"), std::string::npos);
+  EXPECT_THROW(read("1,2,a\n3,4,b\n", {.label_column = "colour"}), ConfigError);
+  EXPECT_THROW(read("1,2,a\n3,4,b\n", {.test_fraction = 1}), ConfigError);
+}
+
+TEST_F(Csv, AnyBytesOpenOrAreAnError) {
+  write(file, "x,y,kind\n1,2.5,cat\n3,-4e1,dog\n5,6,\"cat\"\n7,8,ant\n");
+  expect_survives(file.string(), file, 500);
+}
+
+}  // namespace
+}  // namespace trireme::data
