@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   trireme::cli::add_train(app);
   trireme::cli::add_bench_ddp(app);
+  trireme::cli::add_data(app);
   if (argc > 2) trireme::cli::arguments.assign(argv + 2, argv + argc);
   int code = 1;
   try {
