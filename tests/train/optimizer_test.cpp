@@ -215,6 +215,7 @@ TEST(TrainOptimizer, LambIsThePapers) { compare_with_scalars("lamb", &Scalars::l
 class Optimizers : public ::testing::TestWithParam<std::string_view> {
  protected:
   const OptimizerOptions options_{.weight_decay = 0.01};
+  const OneThread one_thread_;
 };
 
 TEST_P(Optimizers, AreTheSameFusedAndByOperations) {
@@ -246,7 +247,6 @@ TEST_P(Optimizers, GoOnExactlyFromTheirState) {
 }
 
 TEST_P(Optimizers, DoNotDependOnThreads) {
-  int threads = torch::get_num_threads();
   std::vector<NamedTensors> results;
   for (int count : {1, 2, 3}) {
     torch::set_num_threads(count);
@@ -255,7 +255,6 @@ TEST_P(Optimizers, DoNotDependOnThreads) {
     run(*optimizer, parameters, 0, 4);
     results.push_back(parameters);
   }
-  torch::set_num_threads(threads);
   expect_equal(results[1], results[0]);
   expect_equal(results[2], results[0]);
 }
