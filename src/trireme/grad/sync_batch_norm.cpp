@@ -3,6 +3,7 @@
 #include <ATen/ops/batch_norm_native.h>
 #include <torch/library.h>
 #include <torch/torch.h>
+#include <torch/version.h>
 
 #include <vector>
 
@@ -10,6 +11,13 @@ namespace trireme::grad {
 namespace {
 
 using torch::Tensor;
+
+// What operators take: LibTorch's own until it became the standard's.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+using MaybeTensor = std::optional<Tensor>;
+#else
+using MaybeTensor = c10::optional<Tensor>;
+#endif
 
 thread_local SyncBatchNorm* current = nullptr;
 
@@ -109,9 +117,8 @@ class SyncNorm : public torch::autograd::Function<SyncNorm> {
   }
 };
 
-Tensor batch_norm(const Tensor& x, const c10::optional<Tensor>& weight, const c10::optional<Tensor>& bias,
-                  const c10::optional<Tensor>& running_mean, const c10::optional<Tensor>& running_variance,
-                  bool training, double momentum, double epsilon, bool cudnn) {
+Tensor batch_norm(const Tensor& x, const MaybeTensor& weight, const MaybeTensor& bias, const MaybeTensor& running_mean,
+                  const MaybeTensor& running_variance, bool training, double momentum, double epsilon, bool cudnn) {
   if (!current || !training) {
     return at::native::batch_norm(x, weight, bias, running_mean, running_variance, training, momentum, epsilon, cudnn);
   }
