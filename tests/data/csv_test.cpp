@@ -61,7 +61,7 @@ TEST_F(Csv, ErrorsNameLineAndColumn) {
   EXPECT_NE(error("1,2,a\n3,4\n").find("table.csv:2:2: 2 fields, but the first line has 3"), std::string::npos);
   EXPECT_NE(error("1,2,a\n3,,b\n").find("table.csv:2:2: the field is empty"), std::string::npos);
   EXPECT_NE(error("1,2,a\n3,4,\"b\n").find("a quote is not closed"), std::string::npos);
-  EXPECT_NE(error("").find("no line with values"), std::string::npos);
+  EXPECT_NE(error("").find("fewer than two lines with values"), std::string::npos);
   EXPECT_NE(error("1,2,a\n").find("fewer than two"), std::string::npos);
   EXPECT_NE(error("1\n2\n").find("one column"), std::string::npos);
   EXPECT_THROW(read("1,2,a\n3,4,b\n", {.label_column = "colour"}), ConfigError);

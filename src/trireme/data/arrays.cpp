@@ -134,8 +134,9 @@ bool is_npz(const Path& path) {
 
 Splits open_npz(const Path& path, const OpenOptions& options) {
   Named arrays;
-  for (const auto& [name, bytes] : read_zip(path)) {
-    if (name.ends_with(".npy")) arrays[name.substr(0, name.size() - 4)] = parse_npy(path / name, bytes);
+  static constexpr std::string_view kMembers[] = {"x_train.npy", "y_train.npy", "x_test.npy", "y_test.npy"};
+  for (const auto& [name, bytes] : read_zip(path, kMembers)) {
+    arrays[name.substr(0, name.size() - 4)] = parse_npy(path / name, bytes);
   }
   return make_any(path, arrays, options);
 }

@@ -23,22 +23,28 @@ using Fields = std::vector<std::string>;
   throw DataError(fmt::format("{}:{}:{}: {}", path.string(), line, column, what));
 }
 
-Fields split(const Path& path, std::size_t line, std::string_view text, char separator) {
-  Fields fields(1);
+// Into `fields`, whose memory is used again.
+void split(const Path& path, std::size_t line, std::string_view text, char separator, Fields& fields) {
+  std::size_t count = 0;
   bool quoted = false;
+  const auto begin = [&] {
+    if (fields.size() == count) fields.emplace_back();
+    fields[count++].clear();
+  };
+  begin();
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '"' && quoted && i + 1 < text.size() && text[i + 1] == '"') {
-      fields.back() += text[++i];
+      fields[count - 1] += text[++i];
     } else if (text[i] == '"') {
       quoted = !quoted;
     } else if (text[i] == separator && !quoted) {
-      fields.emplace_back();
+      begin();
     } else {
-      fields.back() += text[i];
+      fields[count - 1] += text[i];
     }
   }
-  if (quoted) bad_field(path, line, fields.size(), "a quote is not closed");
-  return fields;
+  fields.resize(count);
+  if (quoted) bad_field(path, line, count, "a quote is not closed");
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -55,37 +61,15 @@ std::optional<float> as_number(std::string_view text) {
   return value;
 }
 
-struct Table {
-  std::vector<std::size_t> lines;  // of each row in the file
-  std::vector<Fields> rows;
-};
-
-Table read_table(const Path& path) {
-  const auto bytes = read_file(path);
-  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+char separator_of(std::string_view text) {
   const auto first = text.substr(0, text.find('\n'));
   char separator = ',';
   for (const char candidate : {';', '\t'}) {
-    if (std::count(first.begin(), first.end(), candidate) > std::count(first.begin(), first.end(), separator))
+    if (std::count(first.begin(), first.end(), candidate) > std::count(first.begin(), first.end(), separator)) {
       separator = candidate;
-  }
-  Table table;
-  for (std::size_t line = 1; !text.empty(); ++line) {
-    const auto end = std::min(text.find('\n'), text.size());
-    if (const auto row = trimmed(text.substr(0, end)); !row.empty()) {
-      table.rows.push_back(split(path, line, text.substr(0, end), separator));
-      table.lines.push_back(line);
-      const auto expected = table.rows.front().size(), got = table.rows.back().size();
-      if (got != expected)
-        bad_field(path, line, got, fmt::format("{} fields, but the first line has {}", got, expected));
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  if (table.rows.empty()) bad_file(path, "no line with values");
-  if (table.rows.front().size() < 2)
-    bad_field(path, table.lines.front(), 1, "one column; there must be values and a class");
-  return table;
+  return separator;
 }
 
 // The column, from 0; a name needs a header.
@@ -102,10 +86,65 @@ std::size_t find_label(const Path& path, const Fields& header, const std::string
   return number - 1;
 }
 
+// Not one number in the first line, besides the class.
+bool is_header(const Fields& fields, std::size_t label) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (i != label && as_number(fields[i])) return false;
+  }
+  return true;
+}
+
+struct Table {
+  std::size_t columns = 0;  // with the class
+  std::vector<float> values;
+  std::vector<std::string> kinds;  // the class of each row, as written
+};
+
+void add_row(const Path& path, std::size_t line, const Fields& fields, std::size_t label, Table& table) {
+  if (fields.size() != table.columns) {
+    bad_field(path, line, fields.size(),
+              fmt::format("{} fields, but the first line has {}", fields.size(), table.columns));
+  }
+  for (std::size_t column = 0; column < fields.size(); ++column) {
+    const auto field = trimmed(fields[column]);
+    if (field.empty()) bad_field(path, line, column + 1, "the field is empty");
+    if (column == label) {
+      table.kinds.emplace_back(field);
+      continue;
+    }
+    const auto value = as_number(field);
+    if (!value) bad_field(path, line, column + 1, fmt::format("'{}' is not a finite number", field));
+    table.values.push_back(*value);
+  }
+}
+
+Table read_table(const Path& path, const std::string& label_column) {
+  const auto bytes = read_file(path);
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  const char separator = separator_of(text);
+  Table table;
+  Fields fields;
+  std::size_t label = 0;
+  for (std::size_t line = 1; !text.empty(); ++line) {
+    const auto row = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(row.size() + 1, text.size()));
+    if (trimmed(row).empty()) continue;
+    split(path, line, row, separator, fields);
+    if (table.columns == 0) {
+      if (fields.size() < 2) bad_field(path, line, 1, "one column; there must be values and a class");
+      table.columns = fields.size();
+      label = find_label(path, fields, label_column);
+      if (is_header(fields, label)) continue;
+    }
+    add_row(path, line, fields, label, table);
+  }
+  if (table.kinds.size() < 2) bad_file(path, "fewer than two lines with values");
+  return table;
+}
+
 // Classes in the order of their names, or of their values where all are numbers.
-std::vector<std::string> name_classes(const Table& table, std::size_t label) {
-  std::vector<std::string> names;
-  for (const auto& row : table.rows) names.emplace_back(trimmed(row[label]));
+std::vector<std::string> name_classes(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   if (std::all_of(names.begin(), names.end(), [](const auto& name) { return as_number(name).has_value(); })) {
@@ -116,22 +155,11 @@ std::vector<std::string> name_classes(const Table& table, std::size_t label) {
   return names;
 }
 
-Samples<float> read_samples(const Path& path, const Table& table, std::size_t label,
-                            const std::vector<std::string>& names) {
+Samples<float> samples_of(Table table, const std::vector<std::string>& names) {
   std::map<std::string_view, std::int64_t> classes;
   for (const auto& name : names) classes.emplace(name, static_cast<std::int64_t>(classes.size()));
-  Samples<float> samples{{static_cast<std::int64_t>(table.rows.front().size()) - 1}, {}, {}};
-  for (std::size_t row = 0; row < table.rows.size(); ++row) {
-    for (std::size_t column = 0; column < table.rows[row].size(); ++column) {
-      const auto field = trimmed(table.rows[row][column]);
-      if (field.empty()) bad_field(path, table.lines[row], column + 1, "the field is empty");
-      if (column == label) continue;
-      const auto value = as_number(field);
-      if (!value) bad_field(path, table.lines[row], column + 1, fmt::format("'{}' is not a finite number", field));
-      samples.values.push_back(*value);
-    }
-    samples.labels.push_back(classes.at(trimmed(table.rows[row][label])));
-  }
+  Samples<float> samples{{static_cast<std::int64_t>(table.columns) - 1}, std::move(table.values), {}};
+  for (const auto& kind : table.kinds) samples.labels.push_back(classes.at(kind));
   return samples;
 }
 
@@ -165,18 +193,9 @@ bool is_csv(const Path& path) {
 }
 
 Splits open_csv(const Path& path, const OpenOptions& options) {
-  auto table = read_table(path);
-  const auto label = find_label(path, table.rows.front(), options.label_column);
-  const auto& first = table.rows.front();
-  bool header = true;  // not one number in the first line, besides the class
-  for (std::size_t i = 0; i < first.size(); ++i) header = header && (i == label || !as_number(first[i]));
-  if (header) {
-    table.rows.erase(table.rows.begin());
-    table.lines.erase(table.lines.begin());
-  }
-  if (table.rows.size() < 2) bad_file(path, "fewer than two lines with values");
-  const auto names = name_classes(table, label);
-  auto train = read_samples(path, table, label, names);
+  auto table = read_table(path, options.label_column);
+  const auto names = name_classes(table.kinds);
+  auto train = samples_of(std::move(table), names);
   auto test = split_off(train, options.test_fraction, options.seed);
   std::vector<float> mean, deviation;
   measure(train, mean, deviation);

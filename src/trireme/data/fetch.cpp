@@ -145,7 +145,7 @@ Path fetch(std::string_view name, const std::function<void(std::string_view)>& s
                                 package->version, sum, package->integrity));
   }
   say("unpacking");
-  const auto tar = run_program({"tar", "-xzf", archive.string(), "-C", workshop.path().string()});
+  const auto tar = run_program({"tar", "--no-same-owner", "-xzf", archive.string(), "-C", workshop.path().string()});
   if (!tar.found) throw DataError("tar is not installed; `apt install tar`");
   if (tar.code != 0) throw DataError(fmt::format("tar cannot unpack {}: {}", package->npm, last_line(tar.errors)));
   const auto made = workshop.path() / "made";

@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trireme/data/input.h"
@@ -20,7 +21,8 @@ struct Array {
 
 // `where` names the array in errors; `bytes` is the whole of it.
 Array parse_npy(const std::filesystem::path& where, std::span<const std::uint8_t> bytes);
-// The members of a ZIP by name, stored or deflated, their sums checked.
-std::map<std::string, std::vector<std::uint8_t>> read_zip(const std::filesystem::path& path);
+// Those members of a ZIP that are wanted, stored or deflated, their sums checked.
+std::map<std::string, std::vector<std::uint8_t>> read_zip(const std::filesystem::path& path,
+                                                          std::span<const std::string_view> wanted);
 
 }  // namespace trireme::data

@@ -2,7 +2,6 @@
 // part has becomes U+FFFD. The end of the text is the test part; samples are sequences one after another.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "trireme/base/error.h"
@@ -13,7 +12,7 @@
 namespace trireme::data {
 namespace {
 
-constexpr char32_t kUnknown = 0xfffd;
+constexpr char32_t kUnknown = 0xfffd, kCodePoints = 0x110000;
 
 class TextSet final : public Dataset {
  public:
@@ -74,15 +73,24 @@ std::string encode(char32_t point) {
   return text;
 }
 
-std::vector<std::int32_t> number(std::u32string_view text, const std::u32string& vocabulary) {
-  std::vector<std::int32_t> numbers;
-  numbers.reserve(text.size());
-  const auto place = [&](char32_t point) { return std::lower_bound(vocabulary.begin(), vocabulary.end(), point); };
-  for (const auto point : text) {
-    auto found = place(point);
-    if (found == vocabulary.end() || *found != point) found = place(kUnknown);
-    numbers.push_back(static_cast<std::int32_t>(found - vocabulary.begin()));
+// The code points of `text` and the unknown one, in order, each once.
+std::u32string vocabulary_of(std::u32string_view text) {
+  std::vector<bool> seen(kCodePoints);
+  for (const auto point : text) seen[point] = true;
+  seen[kUnknown] = true;
+  std::u32string vocabulary;
+  for (char32_t point = 0; point < kCodePoints; ++point) {
+    if (seen[point]) vocabulary += point;
   }
+  return vocabulary;
+}
+
+std::vector<std::int32_t> number(std::u32string_view text, const std::u32string& vocabulary) {
+  const auto unknown = static_cast<std::int32_t>(vocabulary.find(kUnknown));
+  std::vector<std::int32_t> places(kCodePoints, unknown), numbers;
+  for (std::size_t i = 0; i < vocabulary.size(); ++i) places[vocabulary[i]] = static_cast<std::int32_t>(i);
+  numbers.reserve(text.size());
+  for (const auto point : text) numbers.push_back(places[point]);
   return numbers;
 }
 
@@ -109,10 +117,7 @@ Splits open_text(const Path& path, const OpenOptions& options) {
              fmt::format("{} symbols are too few for sequences of {} in both parts", text.size(), options.length));
   }
   const auto train_text = std::u32string_view(text).substr(0, text.size() - test);
-  std::u32string vocabulary(train_text);
-  vocabulary += kUnknown;
-  std::sort(vocabulary.begin(), vocabulary.end());
-  vocabulary.erase(std::unique(vocabulary.begin(), vocabulary.end()), vocabulary.end());
+  const auto vocabulary = vocabulary_of(train_text);
 
   Splits splits{.name = path.stem().string()};
   const auto size = static_cast<std::int64_t>(vocabulary.size());

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <zlib.h>
 
+#include <algorithm>
+
 #include "trireme/data/npy.h"
 
 namespace trireme::data {
@@ -45,7 +47,7 @@ Bytes inflate_member(const Path& path, std::uint64_t at, std::span<const std::ui
 
 }  // namespace
 
-std::map<std::string, Bytes> read_zip(const Path& path) {
+std::map<std::string, Bytes> read_zip(const Path& path, std::span<const std::string_view> wanted) {
   const auto bytes = read_file(path);
   const auto end = find_end(path, bytes);
   std::map<std::string, Bytes> members;
@@ -60,6 +62,8 @@ std::map<std::string, Bytes> read_zip(const Path& path) {
                            bytes.begin() + static_cast<std::ptrdiff_t>(at + 46 + name_length));
     at += 46 + name_length + number(bytes, at + 30, 2) + number(bytes, at + 32, 2);
 
+    // Many members may share their bytes: only what is asked for is unpacked, and once.
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end() || members.contains(name)) continue;
     if (local > end || end - local < 30 || number(bytes, local, 4) != 0x04034b50)
       bad_file(path, local, "broken ZIP member");
     const auto start = local + 30 + number(bytes, local + 26, 2) + number(bytes, local + 28, 2);
