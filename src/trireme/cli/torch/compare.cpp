@@ -1,0 +1,131 @@
+// trireme compare: trains variants of a run in turn and says how they differ.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/torch/command.h"
+#include "trireme/cli/torch/compare_screen.h"
+#include "trireme/cli/torch/train_flags.h"
+#include "trireme/collective/schedule.h"
+#include "trireme/net/launch/launch.h"
+#include "trireme/train/comparison_run.h"
+#include "trireme/train/comparison_text.h"
+#include "trireme/train/optimizer.h"
+#include "trireme/train/schedule.h"
+#include "trireme/train/workload.h"
+
+namespace trireme::cli {
+namespace {
+
+struct Options {
+  std::shared_ptr<TrainFlags> flags;
+  std::vector<std::vector<std::string>> vary;
+  std::string seeds = "1";
+  bool quiet = false, json = false;
+};
+
+train::StopRequest stop_request;
+
+void on_signal(int number) { stop_request.note(number); }
+
+void heed_signals() {
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+// What else can be told before the first run: names, and whether model and data go together. Each combination of those
+// once: opening data takes a while.
+class Checker {
+ public:
+  void operator()(const train::Config& config) {
+    if (config.algorithm != "auto") find_algorithm(Collective::all_reduce, config.algorithm);
+    train::make_optimizer(config.optimizer, {});
+    train::make_schedule(config.schedule, {.total_steps = 100, .steps_per_epoch = 10});
+    auto whole = train::to_json(config);
+    auto data = whole["data"].dump();
+    if (data != opened_) {
+      shape_ = train::open_data(config).train->shape();
+      opened_ = data;
+    }
+    if (seen_.insert(data + whole["model"].dump()).second) train::build_model(config, shape_);
+  }
+
+ private:
+  std::string opened_;
+  data::Shape shape_;
+  std::set<std::string> seen_;
+};
+
+std::string fresh_folder() {
+  auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm local{};
+  localtime_r(&now, &local);
+  char time[32];
+  std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local);
+  auto base = fmt::format("runs/{}-compare", time), folder = base;
+  for (int k = 2; std::filesystem::exists(folder); ++k) folder = fmt::format("{}-{}", base, k);
+  return folder;
+}
+
+void report(const train::Comparison& comparison, const std::string& folder, const Options& options) {
+  if (options.json) {
+    auto json = train::to_json(comparison);
+    json["out"] = folder;
+    std::cout << json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+    return;
+  }
+  if (!options.quiet) std::cout << "\n";
+  std::cout << train::comparison_table(comparison, train::screen_of(STDOUT_FILENO));
+  std::cout << fmt::format("Written to {}: compare.html, compare.csv, compare.json\n", folder) << std::flush;
+}
+
+void run(Options& options) {
+  auto base = resolve(*options.flags);
+  auto seeds = parse_integer(options.seeds, "--seeds", 1, 1000);
+  Checker checker;
+  auto comparison = train::plan_comparison(base, options.vary, seeds, std::ref(checker));
+  auto folder = base.out.empty() ? fresh_folder() : base.out;
+  heed_signals();
+  CompareScreen screen(comparison, train::screen_of(STDERR_FILENO), options.quiet || options.json);
+  train::run_comparison(comparison, {net::own_program(), folder, &stop_request}, screen.watch());
+  report(comparison, folder, options);
+  if (stop_request.asked()) {
+    fmt::print(stderr, "trireme: stopped; the same command with --out {} goes on\n", folder);
+    throw Exit{128 + stop_request.signal};
+  }
+  for (const auto& one : comparison.runs) {
+    if (!one.finished()) throw Exit{1};
+  }
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("compare", "Train variants in turn and compare them");
+  command->footer(
+      "All flags of trireme train are understood; --out is the folder of the comparison (default runs/TIME-compare),\n"
+      "--target the accuracy whose time is compared (default: the lowest mean of the variants).\n"
+      "example: trireme compare --vary batch 32 128 512 --vary workers 1 2 --seeds 3 --epochs 4");
+  command->add_option("--vary", options->vary, "a setting of train and the values to compare; may be repeated")
+      ->type_name("NAME VALUE...")
+      ->expected(2, 1 << 16);
+  command->add_option("--seeds", options->seeds, "runs of each variant, with seeds --seed, --seed + 1, … (1)")
+      ->type_name("K");
+  command->add_flag("--quiet", options->quiet, "print the table alone");
+  command->add_flag("--json", options->json, "print one JSON object at the end");
+  options->flags = add_train_flags(*command);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace trireme::cli

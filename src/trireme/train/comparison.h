@@ -1,0 +1,80 @@
+// A comparison: variants of one training run, each trained with several seeds; what is to be run, and what came of it.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/train/config.h"
+#include "trireme/train/summary_table.h"
+
+namespace trireme::train {
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+// A setting that is varied. An argument of the model is called "model-arg.NAME", its key is "model.args.NAME".
+struct Varied {
+  std::string name, key;
+};
+
+struct Variant {
+  std::string label;                // "batch=32 workers=2"
+  std::string folder;               // the same, as a name that any file system takes
+  std::vector<std::string> values;  // one for each Varied, as the settings table writes them
+};
+
+// After an epoch. Accuracies are shares, 0 to 1; what is not known is kUnknown.
+struct CurvePoint {
+  double epoch = kUnknown, step = kUnknown, train_seconds = kUnknown;
+  double test_accuracy = kUnknown, test_loss = kUnknown, train_accuracy = kUnknown;
+};
+
+struct ComparedRun {
+  std::size_t variant = 0;
+  std::int64_t seed = 1;
+  std::string status;  // "finished", "failed" or "stopped"
+  std::string error;   // one line, where it failed
+  std::string out;     // its folder
+  double test_accuracy = kUnknown, best_accuracy = kUnknown, train_seconds = kUnknown;
+  double steps = kUnknown, epochs = kUnknown, samples_per_second = kUnknown;
+  StepBreakdown step;  // all zero where it is not known
+  std::vector<CurvePoint> curve;
+
+  bool finished() const { return status == "finished"; }
+  double train_accuracy() const { return curve.empty() ? kUnknown : curve.back().train_accuracy; }
+};
+
+struct Comparison {
+  Config base;
+  std::vector<Varied> varied;
+  std::vector<Variant> variants;
+  std::size_t planned = 0;  // the first so many variants are to be run; the others were in the folder already
+  std::int64_t seeds = 1;   // base.seed, base.seed + 1, …
+  double target = 0;        // accuracy whose time is asked for; 0: the lowest mean of the variants
+  std::vector<ComparedRun> runs;
+
+  Config config_of(std::size_t variant, std::int64_t seed) const;
+  const ComparedRun* find(std::size_t variant, std::int64_t seed) const;
+  // Adds it, in place of one of the same variant and seed.
+  void put(ComparedRun run);
+};
+
+// The cross product of what is varied, each given as {name, value, …}. Every variant's settings are checked, by
+// `further` too; throws ConfigError that names the variant.
+Comparison plan_comparison(const Config& base, const std::vector<std::vector<std::string>>& vary, std::int64_t seeds,
+                           const std::function<void(const Config&)>& further = {});
+
+// compare.json, with the summary of each variant.
+nlohmann::ordered_json to_json(const Comparison& comparison);
+// Takes over what an earlier compare.json holds. Throws ConfigError where that compared something else and DataError
+// where it is none, both naming `where`.
+void take_over(Comparison& comparison, const nlohmann::json& before, std::string_view where);
+
+// What `trireme train --json` printed and its metrics.jsonl, as a run; wrong or missing values are left unknown.
+ComparedRun read_run(const nlohmann::json& summary, const std::filesystem::path& metrics);
+
+}  // namespace trireme::train

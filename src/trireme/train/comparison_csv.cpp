@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "trireme/train/comparison_summary.h"
+#include "trireme/train/comparison_text.h"
+
+namespace trireme::train {
+namespace {
+
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string out = "\"";
+  for (char letter : text) out += letter == '"' ? std::string("\"\"") : std::string(1, letter);
+  return out + "\"";
+}
+
+std::string number(double value) { return std::isfinite(value) ? fmt::format("{}", value) : ""; }
+
+}  // namespace
+
+std::string comparison_csv(const Comparison& comparison) {
+  double target = target_of(comparison);
+  std::string out;
+  for (const auto& varied : comparison.varied) out += quoted(varied.name) + ",";
+  out +=
+      "seed,status,test_accuracy,best_accuracy,train_accuracy,target_accuracy,target_seconds,train_seconds,steps,"
+      "epochs,"
+      "samples_per_s,forward_ms,backward_ms,exposed_ms,optimizer_ms,other_ms,step_ms,communication_ms,overlap,out,"
+      "error\n";
+  for (const auto& run : comparison.runs) {
+    for (const auto& value : comparison.variants[run.variant].values) out += quoted(value) + ",";
+    out += fmt::format("{},{}", run.seed, run.status);
+    for (double value : {run.test_accuracy, run.best_accuracy, run.train_accuracy(), target, seconds_to(run, target),
+                         run.train_seconds, run.steps, run.epochs, run.samples_per_second}) {
+      out += "," + number(value);
+    }
+    bool timed = run.step.whole() > 0;
+    for (double value : {run.step.forward, run.step.backward, run.step.exposed, run.step.optimizer, run.step.other,
+                         run.step.whole(), run.step.communication, run.step.overlap()}) {
+      out += "," + (timed ? number(value) : "");
+    }
+    out += fmt::format(",{},{}\n", quoted(run.out), quoted(run.error));
+  }
+  return out;
+}
+
+}  // namespace trireme::train

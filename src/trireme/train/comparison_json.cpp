@@ -1,0 +1,217 @@
+// Comparisons as compare.json, and back.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "trireme/base/error.h"
+#include "trireme/train/comparison.h"
+#include "trireme/train/comparison_summary.h"
+
+namespace trireme::train {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+template <typename Any>
+double number_in(const Any& json, const char* key) {
+  auto found = json.find(key);
+  return found != json.end() && found->is_number() ? found->template get<double>() : kUnknown;
+}
+
+template <typename Any>
+std::string text_in(const Any& json, const char* key) {
+  auto found = json.find(key);
+  return found != json.end() && found->is_string() ? found->template get<std::string>() : "";
+}
+
+constexpr std::pair<const char*, double CurvePoint::*> kPoint[] = {
+    {"epoch", &CurvePoint::epoch},
+    {"step", &CurvePoint::step},
+    {"train_seconds", &CurvePoint::train_seconds},
+    {"test_accuracy", &CurvePoint::test_accuracy},
+    {"test_loss", &CurvePoint::test_loss},
+    {"train_accuracy", &CurvePoint::train_accuracy},
+};
+constexpr std::pair<const char*, double ComparedRun::*> kRun[] = {
+    {"test_accuracy", &ComparedRun::test_accuracy},
+    {"best_accuracy", &ComparedRun::best_accuracy},
+    {"train_seconds", &ComparedRun::train_seconds},
+    {"steps", &ComparedRun::steps},
+    {"epochs", &ComparedRun::epochs},
+    {"samples_per_s", &ComparedRun::samples_per_second},
+};
+constexpr std::pair<const char*, double StepBreakdown::*> kStep[] = {
+    {"forward", &StepBreakdown::forward}, {"backward", &StepBreakdown::backward},
+    {"exposed", &StepBreakdown::exposed}, {"optimizer", &StepBreakdown::optimizer},
+    {"other", &StepBreakdown::other},     {"communication", &StepBreakdown::communication},
+};
+
+CurvePoint point_of(const nlohmann::json& json) {
+  CurvePoint point;
+  for (auto [key, member] : kPoint) point.*member = number_in(json, key);
+  return point;
+}
+
+// The numbers of a run, the same in a summary of `trireme train` and in compare.json.
+ComparedRun numbers_of(const nlohmann::json& json) {
+  ComparedRun run;
+  for (auto [key, member] : kRun) run.*member = number_in(json, key);
+  if (auto step = json.find("breakdown_ms"); step != json.end() && step->is_object()) {
+    for (auto [key, member] : kStep) {
+      if (double ms = number_in(*step, key); ms >= 0) run.step.*member = ms;
+    }
+  }
+  run.status = text_in(json, "status");
+  run.out = text_in(json, "out");
+  return run;
+}
+
+Json run_json(const Comparison& comparison, const ComparedRun& run, double target) {
+  Json json{{"variant", comparison.variants[run.variant].label}, {"seed", run.seed}, {"status", run.status}};
+  if (!run.error.empty()) json["error"] = run.error;
+  for (auto [key, member] : kRun) json[key] = number(run.*member);
+  json["train_accuracy"] = number(run.train_accuracy());
+  json["target_seconds"] = number(seconds_to(run, target));
+  for (auto [key, member] : kStep) json["breakdown_ms"][key] = number(run.step.*member);
+  json["breakdown_ms"]["step"] = number(run.step.whole());
+  json["overlap"] = number(run.step.overlap());
+  json["out"] = run.out;
+  json["curve"] = Json::array();
+  for (const auto& point : run.curve) {
+    auto& place = json["curve"].emplace_back(Json::object());
+    for (auto [key, member] : kPoint) place[key] = number(point.*member);
+  }
+  return json;
+}
+
+Json standing_json(Standing standing) {
+  if (standing == Standing::kBest) return "best";
+  if (standing == Standing::kWithinSpread) return "within spread";
+  return standing == Standing::kWorse ? Json("worse") : Json(nullptr);
+}
+
+Json spread_json(const Spread& spread, Standing standing) {
+  return {
+      {"count", spread.count},       {"mean", number(spread.mean)},           {"low", number(spread.low)},
+      {"high", number(spread.high)}, {"deviation", number(spread.deviation)}, {"standing", standing_json(standing)}};
+}
+
+Json variant_json(const Variant& variant, const std::vector<VariantSummary>& all, std::size_t v) {
+  const auto& summary = all[v];
+  Json json{{"label", variant.label}, {"folder", variant.folder}, {"values", variant.values}};
+  json["finished"] = summary.finished;
+  json["unfinished"] = summary.unfinished;
+  for (const auto& measure : measures()) {
+    json[std::string(measure.key)] = spread_json(summary.*(measure.member), standings(all, measure)[v]);
+  }
+  for (auto [key, member] : kStep) json["breakdown_ms"][key] = number(summary.step.*member);
+  return json;
+}
+
+// The first setting in which the two differ, of those that must not.
+std::string difference(const Comparison& comparison, const Config& before) {
+  for (const auto& field : fields()) {
+    bool free = field.key.starts_with("out.") || field.key == "train.target" || field.key == "train.seed";
+    for (const auto& varied : comparison.varied) free = free || varied.key == field.key;
+    auto then = value_text(before, field), now = value_text(comparison.base, field);
+    if (!free && then != now) return fmt::format("{} {}, now {}", field.flag, then, now);
+  }
+  auto arguments = [&](const Config& config) {
+    auto left = config.model_args;
+    for (const auto& varied : comparison.varied) {
+      std::erase_if(left, [&](auto& entry) { return "model.args." + entry.first == varied.key; });
+    }
+    return left;
+  };
+  return arguments(before) == arguments(comparison.base) ? "" : "other --model-arg";
+}
+
+std::size_t place_of(Comparison& comparison, const nlohmann::json& variant) {
+  auto label = variant.at("label").get<std::string>();
+  auto found = std::ranges::find(comparison.variants, label, &Variant::label);
+  if (found != comparison.variants.end()) return static_cast<std::size_t>(found - comparison.variants.begin());
+  Variant kept{label, variant.at("folder"), variant.at("values")};
+  if (kept.values.size() != comparison.varied.size()) throw DataError("a variant has another number of values");
+  comparison.variants.push_back(std::move(kept));
+  return comparison.variants.size() - 1;
+}
+
+// Throws what nlohmann throws where a field is not there.
+void take_runs(Comparison& comparison, const nlohmann::json& before) {
+  std::map<std::string, std::size_t> places;
+  for (const auto& variant : before.at("variants")) {
+    if (variant.at("finished").get<int>() > 0) places[variant.at("label")] = place_of(comparison, variant);
+  }
+  for (const auto& json : before.at("runs")) {
+    auto run = numbers_of(json);
+    if (!run.finished()) continue;
+    run.variant = places.at(json.at("variant"));
+    run.seed = json.at("seed");
+    for (const auto& point : json.at("curve")) run.curve.push_back(point_of(point));
+    comparison.put(std::move(run));
+  }
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const Comparison& comparison) {
+  double target = target_of(comparison);
+  Json json{{"config", to_json(comparison.base)}};
+  for (const auto& varied : comparison.varied) json["varied"].push_back({{"name", varied.name}, {"key", varied.key}});
+  json["seeds"] = comparison.seeds;
+  json["target"] = number(target);
+  json["target_given"] = comparison.target > 0;
+  std::vector<VariantSummary> summaries;
+  for (std::size_t v = 0; v < comparison.variants.size(); ++v) summaries.push_back(summarize(comparison, v, target));
+  json["variants"] = Json::array();
+  for (std::size_t v = 0; v < comparison.variants.size(); ++v) {
+    json["variants"].push_back(variant_json(comparison.variants[v], summaries, v));
+  }
+  json["runs"] = Json::array();
+  for (const auto& run : comparison.runs) json["runs"].push_back(run_json(comparison, run, target));
+  return json;
+}
+
+void take_over(Comparison& comparison, const nlohmann::json& before, std::string_view where) {
+  std::vector<std::string> then, now;
+  Config base;
+  try {
+    for (const auto& varied : before.at("varied")) then.push_back(varied.at("key"));
+    merge(base, before.at("config"), where);
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(fmt::format("{}: no comparison; choose another --out", where));
+  }
+  for (const auto& varied : comparison.varied) now.push_back(varied.key);
+  if (then != now) {
+    throw ConfigError(fmt::format("{}: compares {}, not {}; choose another --out", where, fmt::join(then, ", "),
+                                  fmt::join(now, ", ")));
+  }
+  if (auto what = difference(comparison, base); !what.empty()) {
+    throw ConfigError(fmt::format("{}: was made with {}; choose another --out", where, what));
+  }
+  try {
+    take_runs(comparison, before);
+  } catch (const nlohmann::json::exception& error) {
+    throw DataError(fmt::format("{}: damaged comparison; choose another --out", where));
+  } catch (const std::out_of_range&) {
+    throw DataError(fmt::format("{}: a run of no variant; choose another --out", where));
+  }
+}
+
+ComparedRun read_run(const nlohmann::json& summary, const std::filesystem::path& metrics) {
+  auto run = numbers_of(summary);
+  std::ifstream file(metrics);
+  for (std::string line; std::getline(file, line);) {
+    auto json = nlohmann::json::parse(line, nullptr, false);
+    if (json.is_object() && json.contains("test_accuracy")) run.curve.push_back(point_of(json));
+  }
+  return run;
+}
+
+}  // namespace trireme::train

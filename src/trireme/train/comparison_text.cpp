@@ -1,0 +1,179 @@
+#include "trireme/train/comparison_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trireme/train/comparison_summary.h"
+#include "trireme/train/text.h"
+
+namespace trireme::train {
+namespace {
+
+struct Column {
+  std::string title;
+  std::vector<std::string> cells;
+  std::vector<Standing> standings;
+  bool left = false;  // aligned to the left
+  int width() const {
+    int widest = display_width(title);
+    for (const auto& cell : cells) widest = std::max(widest, display_width(cell));
+    return widest;
+  }
+};
+
+constexpr int kGap = 3;  // columns before a column; the last of them is for its mark
+
+std::string plain(double value, Measure::Kind kind) {
+  if (kind == Measure::kShare) return fmt::format("{:.2f}", 100 * value);
+  return kind == Measure::kSeconds ? fmt::format("{:.1f}", value) : grouped(value);
+}
+
+std::string cell_of(const Spread& spread, const VariantSummary& summary, Measure::Kind kind, bool unicode) {
+  if (spread.count == 0) return "-";
+  const char* unit = kind == Measure::kShare ? "%" : kind == Measure::kSeconds ? " s" : "";
+  auto text = plain(spread.mean, kind);
+  if (spread.low == spread.high || spread.count == 1) {
+    text += unit;
+  } else if (spread.count == 2) {
+    text += fmt::format("{} ({}..{})", unit, plain(spread.low, kind), plain(spread.high, kind));
+  } else {
+    text += fmt::format(" {} {}{}", unicode ? "±" : "+-", plain(spread.deviation, kind), unit);
+  }
+  if (spread.count < summary.finished) text += fmt::format(" [{}/{}]", spread.count, summary.finished);
+  return text;
+}
+
+const char* mark_of(Standing standing, bool unicode) {
+  if (standing == Standing::kBest) return "*";
+  return standing == Standing::kWithinSpread ? unicode ? "≈" : "~" : " ";
+}
+
+std::vector<Column> columns_of(const Comparison& comparison, const std::vector<VariantSummary>& summaries,
+                               double target, bool unicode) {
+  std::vector<Column> columns;
+  for (std::size_t k = 0; k < comparison.varied.size(); ++k) {
+    auto& column = columns.emplace_back();
+    column.title = printable(comparison.varied[k].name);
+    for (const auto& variant : comparison.variants) column.cells.push_back(printable(variant.values[k]));
+    column.left = true;
+  }
+  for (const auto& measure : measures()) {
+    auto& column = columns.emplace_back();
+    column.title = measure.title;
+    if (measure.key == "target_seconds") {
+      if (!std::isfinite(target)) {
+        columns.pop_back();
+        continue;
+      }
+      column.title = fmt::format("to {}", per_cent(target));
+    }
+    for (const auto& summary : summaries) {
+      column.cells.push_back(cell_of(summary.*(measure.member), summary, measure.kind, unicode));
+    }
+    column.standings = standings(summaries, measure);
+  }
+  return columns;
+}
+
+int width_of(const std::vector<Column>& columns) {
+  int width = -kGap;
+  for (const auto& column : columns) width += kGap + column.width();
+  return width + 1;
+}
+
+std::string padded(const Column& column, const std::string& text) {
+  std::string blanks(static_cast<std::size_t>(column.width() - display_width(text)), ' ');
+  return column.left ? text + blanks : blanks + text;
+}
+
+std::string trimmed(std::string line) { return line.erase(line.find_last_not_of(' ') + 1); }
+
+std::string rows_of(const std::vector<Column>& columns, std::size_t rows, const Screen& screen) {
+  std::string heading, text;
+  for (const auto& column : columns) heading += padded(column, column.title) + std::string(kGap, ' ');
+  auto begin = screen.color ? "\x1b[1m" : "", end = screen.color ? "\x1b[0m" : "";
+  for (std::size_t r = 0; r < rows; ++r) {
+    std::string line;
+    for (const auto& column : columns) {
+      auto standing = column.standings.empty() ? Standing::kOpen : column.standings[r];
+      bool best = standing == Standing::kBest;
+      line += fmt::format("{}{}{}{}", best ? begin : "", padded(column, column.cells[r]),
+                          mark_of(standing, screen.unicode), best ? end : "");
+      line += std::string(kGap - 1, ' ');
+    }
+    text += trimmed(line) + "\n";
+  }
+  return trimmed(heading) + "\n" + text;
+}
+
+// What the numbers stand for, and what they do not.
+std::string legend(const Comparison& comparison, const std::vector<VariantSummary>& summaries, const Screen& screen) {
+  int most = 0, fewest = std::numeric_limits<int>::max();
+  bool marked = false, partly = false;
+  for (const auto& summary : summaries) {
+    if (summary.finished > 0) fewest = std::min(fewest, summary.finished);
+    most = std::max(most, summary.finished);
+    partly = partly || summary.to_target.count < summary.finished;
+  }
+  for (const auto& measure : measures()) {
+    for (auto standing : standings(summaries, measure)) marked = marked || standing != Standing::kOpen;
+  }
+  std::string out;
+  auto say = [&](const std::string& text) { out += labelled("", 0, text, screen.width); };
+  if (most == 0) return out;
+  if (most == 1) {
+    say("One seed each: nothing is known of the spread, so that small differences may be chance; --seeds 3 tells.");
+  } else {
+    std::string how =
+        most >= 3 ? fmt::format("Mean {} standard deviation over the seeds.", screen.unicode ? "±" : "+-") : "";
+    if (fewest == 2 || (fewest == 1 && most == 2))
+      how += (how.empty() ? "" : " ") + std::string("Mean (lowest..highest) of two seeds.");
+    say(how);
+  }
+  if (marked) {
+    say(fmt::format("* the best mean; {} no further from it than the spread of both, so not told apart.",
+                    screen.unicode ? "≈" : "~"));
+  }
+  if (partly) say("[k/n]: only k of n runs got there; the mean is of those.");
+  if (!(comparison.target > 0))
+    say("The target is the lowest mean test accuracy of the variants; times are of whole epochs.");
+  return out;
+}
+
+}  // namespace
+
+std::string run_words(const Comparison& comparison, const ComparedRun& run) {
+  auto words = fmt::format("{} seed={}", printable(comparison.variants[run.variant].label), run.seed);
+  if (run.finished()) {
+    return words + fmt::format("  {} in {}", per_cent(run.test_accuracy), duration_text(run.train_seconds));
+  }
+  return words + "  " + run.status + (run.error.empty() ? "" : ": " + printable(run.error));
+}
+
+std::string comparison_table(const Comparison& comparison, const Screen& screen) {
+  double target = target_of(comparison);
+  std::vector<VariantSummary> summaries;
+  for (std::size_t v = 0; v < comparison.variants.size(); ++v) summaries.push_back(summarize(comparison, v, target));
+  auto columns = columns_of(comparison, summaries, target, screen.unicode);
+  std::vector<std::string> left_out;
+  for (std::size_t c = comparison.varied.size() + 1; c < columns.size();) {
+    if (width_of({columns.begin(), columns.begin() + static_cast<std::ptrdiff_t>(c) + 1}) <= screen.width) {
+      ++c;
+    } else {
+      left_out.push_back(columns[c].title);
+      columns.erase(columns.begin() + static_cast<std::ptrdiff_t>(c));
+    }
+  }
+  auto out = rows_of(columns, comparison.variants.size(), screen) + "\n" + legend(comparison, summaries, screen);
+  if (!left_out.empty()) {
+    out += labelled("", 0, fmt::format("Not shown for want of width: {}.", fmt::join(left_out, ", ")), screen.width);
+  }
+  for (const auto& run : comparison.runs) {
+    if (!run.finished()) out += labelled("", 0, run_words(comparison, run), screen.width);
+  }
+  return out;
+}
+
+}  // namespace trireme::train

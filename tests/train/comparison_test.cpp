@@ -1,0 +1,420 @@
+// Comparisons: which variants there are, what is said of made-up results, and whole ones with a program that only
+// pretends to train.
+#include "trireme/train/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/train/scratch_folder.h"
+#include "trireme/base/error.h"
+#include "trireme/train/comparison_run.h"
+#include "trireme/train/comparison_summary.h"
+#include "trireme/train/comparison_text.h"
+
+namespace trireme::train {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+std::vector<std::string> labels(const Comparison& comparison) {
+  std::vector<std::string> all;
+  for (const auto& variant : comparison.variants) all.push_back(variant.label);
+  return all;
+}
+
+// Test accuracies of two epochs; an epoch takes ten seconds.
+ComparedRun finished(std::size_t variant, std::int64_t seed, double first, double last) {
+  ComparedRun run;
+  run.variant = variant;
+  run.seed = seed;
+  run.status = "finished";
+  run.out = "out";
+  run.test_accuracy = last;
+  run.best_accuracy = std::max(first, last);
+  run.train_seconds = 20;
+  run.steps = 100;
+  run.epochs = 2;
+  run.samples_per_second = 1000 + 10 * static_cast<double>(seed);
+  run.step = {.forward = 1, .backward = 2, .communication = 1, .exposed = 0.5, .optimizer = 0.25, .other = 0.25};
+  run.curve = {{1, 50, 10, first, 0.5, first}, {2, 100, 20, last, 0.4, last + 0.01}};
+  return run;
+}
+
+// Two batch sizes, three seeds: means 0.9 and 0.8, standard deviations 0.01 and 0.02.
+Comparison made_up() {
+  auto comparison = plan_comparison({}, {{"batch", "32", "64"}}, 3);
+  double test[2][3] = {{0.89, 0.90, 0.91}, {0.78, 0.80, 0.82}};
+  for (std::size_t v = 0; v < 2; ++v) {
+    for (int s = 0; s < 3; ++s) comparison.put(finished(v, s + 1, test[v][s] - 0.1, test[v][s]));
+  }
+  return comparison;
+}
+
+TEST(Comparison, IsTheCrossProductInTheOrderGiven) {
+  auto comparison = plan_comparison({}, {{"batch", "32", "128"}, {"run.workers", "1", "2"}}, 2);
+  EXPECT_THAT(labels(comparison),
+              ElementsAre("batch=32 workers=1", "batch=32 workers=2", "batch=128 workers=1", "batch=128 workers=2"));
+  EXPECT_EQ(comparison.variants[1].folder, "batch=32,workers=2");
+  auto config = comparison.config_of(3, 9);
+  EXPECT_EQ(config.batch, 128);
+  EXPECT_EQ(config.workers, 2);
+  EXPECT_EQ(config.seed, 9);
+}
+
+TEST(Comparison, TakesAnySettingByFlagKeyOrModelArgument) {
+  for (const auto& field : fields()) {
+    if (field.key == "out.dir" || field.key == "train.target" || field.key == "train.seed") continue;
+    for (auto name : {std::string(field.key), std::string(field.flag.substr(2))}) {
+      auto comparison = plan_comparison({}, {{name, value_text(Config{}, field)}}, 1);
+      EXPECT_EQ(comparison.varied[0].key, field.key);
+    }
+  }
+  EXPECT_EQ(plan_comparison({}, {{"micro_batch", "32"}}, 1).varied[0].name, "micro-batch");
+  for (auto name : {"model-arg.width", "model.args.width"}) {
+    auto comparison = plan_comparison({}, {{name, "10", "20"}}, 1);
+    EXPECT_EQ(comparison.variants[1].label, "model-arg.width=20");
+    EXPECT_EQ(comparison.config_of(1, 1).model_args.at("width"), "20");
+  }
+}
+
+TEST(Comparison, RefusesWhatCannotBeNamingIt) {
+  auto refusal = [](std::vector<std::vector<std::string>> vary, std::int64_t seeds = 1) {
+    return message_of<ConfigError>([&] { plan_comparison({}, vary, seeds); });
+  };
+  EXPECT_THAT(refusal({}), HasSubstr("--vary"));
+  EXPECT_THAT(refusal({{"batch"}}), HasSubstr("--vary batch"));
+  EXPECT_THAT(refusal({{"bach", "32"}}), HasSubstr("train.batch"));
+  EXPECT_THAT(refusal({{"batch", "32", "0"}}), HasSubstr("variant batch=0: --batch"));
+  EXPECT_THAT(refusal({{"batch", "32", "many"}}), HasSubstr("variant batch=many: "));
+  EXPECT_THAT(refusal({{"batch", "32", "48"}, {"micro-batch", "32"}}), HasSubstr("variant batch=48 micro-batch=32: "));
+  EXPECT_THAT(refusal({{"lr", "0.1", "1e-1"}}), HasSubstr("twice"));
+  EXPECT_THAT(refusal({{"lr", "0.1"}, {"train.lr", "0.2"}}), HasSubstr("twice"));
+  EXPECT_THAT(refusal({{"seed", "1", "2"}}), HasSubstr("--seeds"));
+  EXPECT_THAT(refusal({{"out", "a", "b"}}), HasSubstr("--out"));
+  EXPECT_THAT(refusal({{"batch", "32"}}, 0), HasSubstr("--seeds"));
+  EXPECT_THAT(refusal({{"batch", "32"}}, 1'000'000), HasSubstr("runs"));
+  auto further = [](const Config& config) {
+    if (config.optimizer == "none") throw DataError("no such thing");
+  };
+  EXPECT_EQ(message_of<DataError>([&] {
+              plan_comparison({}, {{"optimizer", "sgd", "none"}}, 1, further);
+            }),
+            "variant optimizer=none: no such thing");
+}
+
+TEST(Comparison, FoldersAreSafeAndDistinct) {
+  auto comparison =
+      plan_comparison({}, {{"model-arg.x", "a/b", "a b", "a:b", "../..", "a,b", std::string(300, 'a')}}, 1);
+  std::set<std::string> folders;
+  for (const auto& variant : comparison.variants) {
+    EXPECT_EQ(variant.folder.find_first_of("/ :<>|"), std::string::npos) << variant.folder;
+    EXPECT_LT(variant.folder.size(), 120u);
+    folders.insert(variant.folder);
+  }
+  EXPECT_EQ(folders.size(), comparison.variants.size());
+}
+
+TEST(Comparison, SpreadsAreThoseOfTheTextbook) {
+  auto spread = spread_of({2, 4, 4, 4, 5, 5, 7, 9, kUnknown});
+  EXPECT_EQ(spread.count, 8);
+  EXPECT_DOUBLE_EQ(spread.mean, 5);
+  EXPECT_DOUBLE_EQ(spread.deviation, std::sqrt(32.0 / 7));
+  EXPECT_EQ(spread.low, 2);
+  EXPECT_EQ(spread.high, 9);
+  EXPECT_EQ(spread_of({kUnknown}).count, 0);
+  EXPECT_TRUE(std::isnan(spread_of({1}).deviation));
+}
+
+TEST(Comparison, TellsApartOnlyWhatTheSpreadAllows) {
+  auto spread = [](std::vector<double> values) { return spread_of(values); };
+  EXPECT_TRUE(told_apart(spread({1, 2, 3}), spread({4, 5, 6})));   // 3 apart, √2 of spread
+  EXPECT_FALSE(told_apart(spread({1, 2, 3}), spread({2, 3, 4})));  // 1 apart
+  EXPECT_TRUE(told_apart(spread({1, 2}), spread({3, 4})));         // ranges apart
+  EXPECT_FALSE(told_apart(spread({1, 3}), spread({2, 4, 5})));     // ranges touch
+  EXPECT_FALSE(told_apart(spread({1}), spread({100, 101, 102})));  // no spread known
+}
+
+TEST(Comparison, TargetIsTheLowestMeanUnlessGiven) {
+  auto comparison = made_up();
+  EXPECT_DOUBLE_EQ(target_of(comparison), 0.8);
+  // 0.79 and 0.8, 0.81 after the first epoch of batch 32; of batch 64 two seeds get there, after the second.
+  auto fast = summarize(comparison, 0, 0.8).to_target, slow = summarize(comparison, 1, 0.8).to_target;
+  EXPECT_EQ(fast.count, 3);
+  EXPECT_DOUBLE_EQ(fast.mean, (20 + 10 + 10) / 3.0);
+  EXPECT_EQ(slow.count, 2);
+  EXPECT_DOUBLE_EQ(slow.mean, 20);
+  comparison.target = 0.95;
+  EXPECT_EQ(target_of(comparison), 0.95);
+  EXPECT_EQ(summarize(comparison, 0, 0.95).to_target.count, 0);
+}
+
+TEST(Comparison, TableHasMeansSpreadsAndMarks) {
+  auto comparison = made_up();
+  Screen screen{.unicode = true, .width = 120};
+  auto table = comparison_table(comparison, screen);
+  EXPECT_THAT(table, HasSubstr("90.00 ± 1.00%*"));
+  EXPECT_THAT(table, HasSubstr("80.00 ± 2.00%"));
+  EXPECT_THAT(table, HasSubstr("to 80.00%"));
+  EXPECT_THAT(table, HasSubstr("13.3 ± 5.8 s"));
+  EXPECT_THAT(table, HasSubstr("20.0 s [2/3]"));
+  EXPECT_THAT(table, HasSubstr("1,020 ± 10"));
+  EXPECT_THAT(table, HasSubstr("1,020 ± 10≈"));  // both are as fast
+  EXPECT_THAT(table, HasSubstr("standard deviation"));
+  screen.unicode = false;
+  EXPECT_THAT(comparison_table(comparison, screen), HasSubstr("90.00 +- 1.00%*"));
+}
+
+TEST(Comparison, TableFitsTheScreen) {
+  for (int width : {40, 60, 80, 100, 200}) {
+    auto table = comparison_table(made_up(), {.unicode = true, .width = width});
+    std::istringstream lines(table);
+    for (std::string line; std::getline(lines, line);) {
+      int columns = 0;
+      for (unsigned char byte : line) columns += byte >> 6 != 2;
+      EXPECT_LE(columns, width) << line;
+    }
+    EXPECT_EQ(table.find("Not shown") != table.npos, width < 120) << table;
+  }
+}
+
+TEST(Comparison, FewSeedsAreSaidToBeFew) {
+  auto one = plan_comparison({}, {{"batch", "32", "64"}}, 1);
+  one.put(finished(0, 1, 0.7, 0.9));
+  one.put(finished(1, 1, 0.7, 0.8));
+  auto table = comparison_table(one, {.unicode = true, .width = 120});
+  EXPECT_THAT(table, HasSubstr("One seed each"));
+  EXPECT_THAT(table, Not(HasSubstr("*")));
+  one.put(finished(0, 2, 0.7, 0.88));
+  one.put(finished(1, 2, 0.7, 0.89));
+  table = comparison_table(one, {.unicode = true, .width = 120});
+  EXPECT_THAT(table, HasSubstr("89.00% (88.00..90.00)*"));
+  EXPECT_THAT(table, HasSubstr("84.50% (80.00..89.00)≈"));
+  EXPECT_THAT(table, HasSubstr("lowest..highest"));
+}
+
+TEST(Comparison, FailedRunsAreShownAndNotCounted) {
+  auto comparison = made_up();
+  ComparedRun failed;
+  failed.variant = 1;
+  failed.seed = 3;
+  failed.status = "failed";
+  failed.error = "no space";
+  comparison.put(failed);
+  EXPECT_EQ(comparison.runs.size(), 6u);
+  auto summary = summarize(comparison, 1, 0);
+  EXPECT_EQ(summary.finished, 2);
+  EXPECT_EQ(summary.unfinished, 1);
+  EXPECT_DOUBLE_EQ(summary.test_accuracy.mean, 0.79);
+  EXPECT_THAT(comparison_table(comparison, {.width = 120}), HasSubstr("batch=64 seed=3  failed: no space\n"));
+}
+
+TEST(Comparison, CsvHasARowForEachRun) {
+  auto comparison = plan_comparison({}, {{"model-arg.a\"b", "x,y"}, {"batch", "32"}}, 1);
+  auto run = finished(0, 1, 0.5, 0.75);
+  run.out = "a \"folder\"";
+  run.error = "line\nfeed";
+  comparison.put(run);
+  EXPECT_EQ(comparison_csv(comparison),
+            "\"model-arg.a\"\"b\",batch,seed,status,test_accuracy,best_accuracy,train_accuracy,target_accuracy,"
+            "target_seconds,train_seconds,steps,epochs,samples_per_s,forward_ms,backward_ms,exposed_ms,optimizer_ms,"
+            "other_ms,step_ms,communication_ms,overlap,out,error\n"
+            "\"x,y\",32,1,finished,0.75,0.75,0.76,0.75,20,20,100,2,1010,1,2,0.5,0.25,0.25,4,1,0.5,"
+            "\"a \"\"folder\"\"\",\"line\nfeed\"\n");
+}
+
+TEST(Comparison, PageEscapesWhatItIsGiven) {
+  const std::string nasty = "</script><!--<script>alert(1)</script>\"&'";
+  auto comparison = plan_comparison({}, {{"model-arg." + nasty, nasty}}, 1);
+  comparison.base.data = nasty;
+  auto run = finished(0, 1, 0.5, 0.6);
+  run.error = nasty;
+  comparison.put(run);
+  auto page = comparison_page(comparison);
+  EXPECT_EQ(page.find("alert(1)</script>"), std::string::npos);
+  EXPECT_EQ(page.find("<!--"), std::string::npos);
+  EXPECT_THAT(page, HasSubstr("<title>Compared: model-arg.&lt;/script>&lt;!--"));
+  // What is between the tags is still the same JSON.
+  const std::string begin = "id=\"data\">";
+  auto from = page.find(begin) + begin.size();
+  auto data = nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+  EXPECT_EQ(data["runs"][0]["error"], nasty);
+  EXPECT_EQ(data["variants"][0]["values"][0], nasty);
+  // One file: nothing is fetched.
+  EXPECT_EQ(page.find("src="), std::string::npos);
+  EXPECT_EQ(page.find("https://"), std::string::npos);
+}
+
+TEST(Comparison, JsonComesBackAsItWas) {
+  auto comparison = made_up();
+  auto text = to_json(comparison).dump();
+  auto again = plan_comparison({}, {{"batch", "64", "128"}}, 3);
+  take_over(again, nlohmann::json::parse(text), "f");
+  EXPECT_THAT(labels(again), ElementsAre("batch=64", "batch=128", "batch=32"));
+  EXPECT_EQ(again.planned, 2u);
+  EXPECT_EQ(again.runs.size(), 6u);
+  const auto* run = again.find(2, 2);
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->test_accuracy, 0.9);
+  EXPECT_EQ(run->curve[1].train_accuracy, 0.91);
+  EXPECT_EQ(run->step.exposed, 0.5);
+  EXPECT_EQ(again.find(1, 1), nullptr);
+}
+
+TEST(Comparison, TakesOverOnlyTheSameComparison) {
+  auto before = nlohmann::json::parse(to_json(made_up()).dump());
+  auto refusal = [&](Config config, std::vector<std::string> vary, const nlohmann::json& json) {
+    auto comparison = plan_comparison(config, {vary}, 1);
+    return message_of<Error>([&] { take_over(comparison, json, "F"); });
+  };
+  EXPECT_EQ(refusal({}, {"batch", "1"}, before), "");
+  EXPECT_EQ(refusal({.batch = 7, .seed = 5, .out = "x"}, {"batch", "1"}, before), "");
+  EXPECT_THAT(refusal({.epochs = 9}, {"batch", "1"}, before), HasSubstr("F: was made with --epochs 4, now 9"));
+  EXPECT_THAT(refusal({.model_args = {{"a", "1"}}}, {"batch", "1"}, before), HasSubstr("--model-arg"));
+  EXPECT_THAT(refusal({}, {"lr", "1"}, before), HasSubstr("F: compares train.batch, not train.lr"));
+  EXPECT_THAT(refusal({}, {"batch", "1"}, {{"a", 1}}), HasSubstr("F: no comparison"));
+  auto damaged = before;
+  damaged["runs"][0].erase("seed");
+  EXPECT_THAT(refusal({}, {"batch", "1"}, damaged), HasSubstr("F: damaged"));
+  damaged = before;
+  damaged["runs"][0]["variant"] = "batch=1000";
+  EXPECT_THAT(refusal({}, {"batch", "1"}, damaged), HasSubstr("F: a run of no variant"));
+}
+
+// A program that takes `train …` and pretends.
+class FakeTrainer : public testing::Test {
+ protected:
+  // `script` runs with $out, $batch and $seed set; $log is a file of all calls.
+  void write_program(const std::string& script) {
+    put(program_,
+        "#!/bin/sh\nwhile [ $# -gt 0 ]; do case \"$1\" in --out) out=$2;; train.batch=*) batch=${1#*=};; "
+        "train.seed=*) seed=${1#*=};; esac; shift; done\nlog='" +
+            (folder_ / "log").string() + "'\necho \"$batch $seed\" >> \"$log\"\n" + script + "\n");
+    ::chmod(program_.c_str(), 0755);
+  }
+  Comparison plan(std::vector<std::string> values = {"32", "64"}, std::int64_t seeds = 2) {
+    values.insert(values.begin(), "batch");
+    return plan_comparison({}, {values}, seeds);
+  }
+  ComparisonPlace place() { return {program_.string(), folder_ / "cmp"}; }
+  std::string log() { return content(folder_ / "log"); }
+
+  static constexpr const char* kTrain =
+      "mkdir -p \"$out\"; echo '{\"step\":5,\"loss\":1}' > \"$out/metrics.jsonl\"\n"
+      "echo '{\"step\":9,\"epoch\":1,\"test_accuracy\":0.8,\"train_seconds\":3}' >> \"$out/metrics.jsonl\"\n"
+      "echo noise; echo \"{\\\"test_accuracy\\\":0.$batch,\\\"train_seconds\\\":4,\\\"steps\\\":$seed}\"";
+
+  ScratchFolder folder_;
+  std::filesystem::path program_ = folder_ / "fake";
+};
+
+TEST_F(FakeTrainer, RunsEachVariantWithEachSeedInterleaved) {
+  write_program(kTrain);
+  auto comparison = plan();
+  EXPECT_EQ(run_comparison(comparison, place()), 4);
+  EXPECT_EQ(log(), "32 1\n64 1\n32 2\n64 2\n");
+  const auto* run = comparison.find(1, 2);
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(run->finished());
+  EXPECT_EQ(run->test_accuracy, 0.64);
+  EXPECT_EQ(run->steps, 2);
+  ASSERT_EQ(run->curve.size(), 1u);
+  EXPECT_EQ(run->curve[0].train_seconds, 3);
+  EXPECT_EQ(run->out, (folder_ / "cmp/batch=64/seed-2").string());
+  auto json = nlohmann::json::parse(content(folder_ / "cmp/compare.json"));
+  EXPECT_EQ(json["runs"].size(), 4u);
+  EXPECT_THAT(content(folder_ / "cmp/compare.csv"), HasSubstr("\n64,2,finished,0.64,"));
+  EXPECT_THAT(content(folder_ / "cmp/compare.html"), HasSubstr("<!DOCTYPE html>"));
+}
+
+TEST_F(FakeTrainer, DoesNotRepeatWhatHasFinished) {
+  write_program(std::string("[ $batch$seed = 321 ] || exit 3\n") + kTrain);
+  auto first = plan();
+  EXPECT_EQ(run_comparison(first, place()), 4);
+  put(folder_ / "log", "");
+  write_program(kTrain);
+  auto second = plan({"32", "64", "96"});
+  EXPECT_EQ(run_comparison(second, place()), 5);
+  EXPECT_EQ(log(), "64 1\n96 1\n32 2\n64 2\n96 2\n");
+  auto third = plan({"32", "64", "96"});
+  EXPECT_EQ(run_comparison(third, place()), 0);
+  EXPECT_EQ(third.runs.size(), 6u);
+  EXPECT_EQ(third.find(0, 1)->test_accuracy, 0.32);
+}
+
+TEST_F(FakeTrainer, AFailedRunDoesNotStopTheOthers) {
+  write_program(std::string("if [ $batch = 32 ]; then echo first >&2; echo 'trireme: data: not there' >&2; exit 7; fi\n"
+                            "if [ $seed = 2 ]; then kill -KILL $$; fi\n") +
+                kTrain);
+  auto comparison = plan();
+  std::string said;
+  ComparisonWatch watch;
+  watch.child.says = [&](std::string_view bytes) { said += bytes; };
+  EXPECT_EQ(run_comparison(comparison, place(), watch), 4);
+  EXPECT_EQ(comparison.find(0, 1)->status, "failed");
+  EXPECT_EQ(comparison.find(0, 1)->error, "data: not there");
+  EXPECT_EQ(comparison.find(1, 1)->status, "finished");
+  EXPECT_EQ(comparison.find(1, 2)->error, "killed by signal 9");
+  EXPECT_THAT(said, HasSubstr("first\ntrireme: data: not there\n"));
+}
+
+TEST_F(FakeTrainer, ARunWithoutSummaryFailed) {
+  write_program("echo '[1]'");
+  auto comparison = plan({"32"}, 1);
+  run_comparison(comparison, place());
+  EXPECT_EQ(comparison.find(0, 1)->error, "printed no summary");
+}
+
+TEST_F(FakeTrainer, ASignalEndsTheRunAtHandAndAll) {
+  write_program(
+      "trap 'echo \"{}\"; exit 130' INT\n[ $seed = 2 ] && { touch \"$log.waits\"; while :; do sleep 0.02; done; }\n" +
+      std::string(kTrain));
+  auto comparison = plan();
+  StopRequest stop;
+  auto where = place();
+  where.stop = &stop;
+  ComparisonWatch watch;
+  watch.child.goes_on = [&](double) {
+    if (!stop.asked() && std::filesystem::exists(folder_ / "log.waits")) stop.note(SIGINT);
+  };
+  EXPECT_EQ(run_comparison(comparison, where, watch), 3);
+  EXPECT_EQ(comparison.find(0, 2)->status, "stopped");
+  EXPECT_EQ(comparison.find(1, 2), nullptr);
+  auto json = nlohmann::json::parse(content(folder_ / "cmp/compare.json"));
+  EXPECT_EQ(json["variants"][0]["finished"], 1);
+  // It goes on from there.
+  write_program(kTrain);
+  auto again = plan();
+  EXPECT_EQ(run_comparison(again, place()), 2);
+}
+
+TEST_F(FakeTrainer, AMissingProgramIsAnError) {
+  auto comparison = plan();
+  EXPECT_THAT(message_of<Error>([&] { run_comparison(comparison, place()); }), HasSubstr("cannot run"));
+}
+
+TEST_F(FakeTrainer, EverySettingIsPassedOn) {
+  Config config;
+  config.model_args["width"] = "3";
+  config.lr = 0.1 + 0.2;
+  config.augment = true;
+  config.out = "o";
+  auto words = train_command("p", config);
+  Config read;
+  for (std::size_t i = 2; i + 1 < words.size(); ++i) {
+    if (words[i] != "--set") continue;
+    auto equals = words[i + 1].find('=');
+    set(read, words[i + 1].substr(0, equals), words[i + 1].substr(equals + 1));
+  }
+  read.out = words.back();
+  EXPECT_EQ(read, config);
+}
+
+}  // namespace
+}  // namespace trireme::train
