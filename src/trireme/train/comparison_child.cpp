@@ -89,7 +89,7 @@ class Running {
     while (!ended) {
       pass_signals();
       ended = reap(WNOHANG);  // before reading: what it wrote until then is in the pipes
-      drain(ended ? 0 : kTickMs);
+      drain(ended ? 0 : out_.from() < 0 && err_.from() < 0 ? kEndingMs : kTickMs);
       if (watch_.goes_on && !ended) watch_.goes_on(now_seconds() - began_);
     }
     if (!partial_.empty()) child_.last_said = partial_;
@@ -97,7 +97,7 @@ class Running {
   }
 
  private:
-  static constexpr int kTickMs = 100;
+  static constexpr int kTickMs = 100, kEndingMs = 2;
 
   void pass_signals() {
     if (!stop_ || stop_->times == passed_) return;

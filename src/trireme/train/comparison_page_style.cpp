@@ -50,7 +50,7 @@ button:focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
 .pick { display: flex; gap: 4px; flex-wrap: wrap; }
 .pick button[aria-pressed=true] { background: var(--accent); border-color: var(--accent); color: var(--panel); }
 .plot svg { display: block; width: 100%; touch-action: pan-y; }
-.plot text { fill: var(--soft); font-size: 12px; }
+.plot text { fill: var(--soft); font-size: 12px; paint-order: stroke; stroke: var(--panel); stroke-width: 3px; stroke-linejoin: round; }
 .plot .strong { fill: var(--ink); }
 .grid { stroke: var(--grid); } .axis { stroke: var(--line); }
 .aim { stroke: var(--soft); stroke-dasharray: 5 4; }
