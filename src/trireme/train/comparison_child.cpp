@@ -84,6 +84,15 @@ class Running {
     throw Error(fmt::format("cannot run {}: {}", command[0], std::strerror(error)));
   }
 
+  // Ends what still runs: someone threw meanwhile.
+  ~Running() {
+    if (reaped_) return;
+    ::kill(pid_, SIGTERM);
+    reap(0);
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
   Child finish() {
     bool ended = false;
     while (!ended) {
@@ -111,6 +120,7 @@ class Running {
     do got = ::waitpid(pid_, &status, options);
     while (got < 0 && errno == EINTR);
     if (got == 0) return false;
+    reaped_ = true;
     child_.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
     return true;
   }
@@ -144,6 +154,7 @@ class Running {
   const ChildWatch& watch_;
   Pipe out_, err_;
   pid_t pid_ = -1;
+  bool reaped_ = false;
   const double began_ = now_seconds();
   std::sig_atomic_t passed_ = 0;
   Child child_;

@@ -63,9 +63,9 @@ function showTip(event, ...content) {
 const hideTip = () => { tip.hidden = true; };
 const tipRow = (name, value) => el('div', {}, el('span', {}, ...[name].flat()), el('b', {}, value));
 
-// ---- a frame with axes; x and y are [low, high], ticks are values or [value, text] ----
+// ---- a frame with axes; x and y are [low, high], y in per cent, ticks are values or [value, text] ----
 function frame(width, height, o) {
-  const yTicks = o.yTicks || ticks(o.y[0], o.y[1], Math.floor(height / 52));
+  const yTicks = ticks(o.y[0], o.y[1], Math.floor(height / 52)).filter(t => t >= 0 && t <= 100);
   const left = 14 + 7.2 * Math.max(...yTicks.map(t => short(t).length)), bottom = 40, top = 12, right = 14 + (o.roomRight || 0);
   const node = svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': o.title});
   const map = o.log ? x => Math.log2(x) : x => x;
@@ -75,7 +75,7 @@ function frame(width, height, o) {
   for (const t of yTicks) node.append(svg('line', {class: 'grid', x1: left, x2: width - right, y1: Y(t), y2: Y(t)}), label(short(t), left - 6, Y(t) + 4, 'end'));
   node.append(svg('line', {class: 'axis', x1: left, x2: width - right, y1: height - bottom, y2: height - bottom}));
   let free = -Infinity;
-  for (const t of o.xTicks || ticks(o.x[0], o.x[1], Math.floor(width / 80))) {
+  for (const t of o.xTicks || ticks(o.x[0], o.x[1], Math.floor(width / 80)).filter(t => !o.whole || Number.isInteger(t))) {
     const [at, text] = Array.isArray(t) ? t : [t, short(t)], half = 3.4 * text.length + 3;
     if (X(at) - half < free) continue;
     free = X(at) + half;
@@ -89,15 +89,16 @@ function range(values, share = .06) {
   return [low - room, high + room];
 }
 
-// series: [{v, points: [{x, s, tip}]}], s a spread, already in the unit of the axis; rules: [{y, text}]
+// series: [{v, points: [{x, s, tip}]}], s a spread in per cent; rules: [{y, text}]
 function lineChart(width, o) {
   const height = Math.max(240, Math.min(340, width * .58));
+  const low = s => Math.max(0, lower(s)), high = s => Math.min(100, upper(s));  // a standard deviation knows no bounds
   const all = o.series.flatMap(s => s.points);
   if (!all.length) return el('p', {class: 'note'}, 'Nothing to draw yet.');
-  const ys = all.flatMap(p => [lower(p.s), upper(p.s)]).concat((o.rules || []).map(r => r.y));
+  const ys = all.flatMap(p => [low(p.s), high(p.s)]).concat((o.rules || []).map(r => r.y));
   const ends = o.series.filter(s => s.end && s.points.length).map(s => ({text: s.end, point: s.points[s.points.length - 1]}));
   const roomRight = ends.length ? Math.min(width / 3, 10 + 6.6 * Math.max(...ends.map(e => e.text.length))) : 0;
-  const f = frame(width, height, {...o, roomRight, x: o.x || range(all.map(p => p.x), 0), y: o.y || range(ys)});
+  const f = frame(width, height, {...o, roomRight, x: o.x || range(all.map(p => p.x), 0), y: range(ys)});
   for (const r of o.rules || []) {
     f.node.append(svg('line', {class: 'aim', x1: f.left, x2: f.right, y1: f.Y(r.y), y2: f.Y(r.y)}), label(r.text, f.left + 4, f.Y(r.y) - 5, 'start'));
   }
@@ -105,13 +106,13 @@ function lineChart(width, o) {
   for (const {v, points, line, whiskers} of o.series) {
     const paint = line || colour(v);
     if (!whiskers && points.some(p => p.s.count > 1) && points.length > 1) {
-      const there = points.map(p => `${f.X(p.x)} ${f.Y(upper(p.s))}`), back = points.map(p => `${f.X(p.x)} ${f.Y(lower(p.s))}`).reverse();
+      const there = points.map(p => `${f.X(p.x)} ${f.Y(high(p.s))}`), back = points.map(p => `${f.X(p.x)} ${f.Y(low(p.s))}`).reverse();
       bands.append(svg('path', {d: `M${there.concat(back).join('L')}z`, fill: paint, opacity: .16}));
     }
     lines.append(svg('path', {d: 'M' + points.map(p => `${f.X(p.x)} ${f.Y(p.s.mean)}`).join('L'), fill: 'none', stroke: paint, 'stroke-width': 2,
       'stroke-dasharray': dashes(v), 'stroke-linejoin': 'round'}));
     for (const p of points) {
-      const x = f.X(p.x), a = f.Y(upper(p.s)), b = f.Y(lower(p.s));
+      const x = f.X(p.x), a = f.Y(high(p.s)), b = f.Y(low(p.s));
       if (whiskers && p.s.count > 1) marks.append(svg('path', {class: 'whisker', d: `M${x - 5} ${a}h10M${x} ${a}V${b}M${x - 5} ${b}h10`}));
       marks.append(marker(p.v ?? v, x, f.Y(p.s.mean), points.length > 40 ? 2 : whiskers ? 5.5 : 4));
     }

@@ -36,7 +36,7 @@ function accuracyBy(x, xLabel) {
       return [el('b', {}, `epoch ${p.epoch}`), ...same.slice(0, 12).map(q => tipRow(named(q.v), `${plain(q.s.mean)} ${spreadWords(q.s, plain)}`))];
     };
     const rules = known(D.target) ? [{y: 100 * D.target, text: `target ${per_cent(D.target)}`}] : [];
-    return lineChart(width, {title: 'Test accuracy', series, rules, xLabel, ...(x === 'epoch' ? {} : {x: [0, Math.max(0, ...series.flatMap(s => s.points.map(p => p.x)))]})});
+    return lineChart(width, {title: 'Test accuracy', series, rules, xLabel, ...(x === 'epoch' ? {whole: true} : {x: [0, Math.max(0, ...series.flatMap(s => s.points.map(p => p.x)))]})});
   };
 }
 let axis = 0;

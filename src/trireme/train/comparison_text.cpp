@@ -25,21 +25,23 @@ struct Column {
 
 constexpr int kGap = 3;  // columns before a column; the last of them is for its mark
 
-std::string plain(double value, Measure::Kind kind) {
+// With as many digits as become a number of the size of `mean`.
+std::string plain(double value, double mean, Measure::Kind kind) {
   if (kind == Measure::kShare) return fmt::format("{:.2f}", 100 * value);
-  return kind == Measure::kSeconds ? fmt::format("{:.1f}", value) : grouped(value);
+  return kind == Measure::kSeconds ? fmt::format("{:.{}f}", value, mean < 10 ? 2 : 1) : grouped(value);
 }
 
 std::string cell_of(const Spread& spread, const VariantSummary& summary, Measure::Kind kind, bool unicode) {
   if (spread.count == 0) return "-";
   const char* unit = kind == Measure::kShare ? "%" : kind == Measure::kSeconds ? " s" : "";
-  auto text = plain(spread.mean, kind);
+  auto number = [&](double value) { return plain(value, spread.mean, kind); };
+  auto text = number(spread.mean);
   if (spread.low == spread.high || spread.count == 1) {
     text += unit;
   } else if (spread.count == 2) {
-    text += fmt::format("{} ({}..{})", unit, plain(spread.low, kind), plain(spread.high, kind));
+    text += fmt::format("{} ({}..{})", unit, number(spread.low), number(spread.high));
   } else {
-    text += fmt::format(" {} {}{}", unicode ? "±" : "+-", plain(spread.deviation, kind), unit);
+    text += fmt::format(" {} {}{}", unicode ? "±" : "+-", number(spread.deviation), unit);
   }
   if (spread.count < summary.finished) text += fmt::format(" [{}/{}]", spread.count, summary.finished);
   return text;

@@ -119,7 +119,7 @@ void add_compare(CLI::App& app) {
       "example: trireme compare --vary batch 32 128 512 --vary workers 1 2 --seeds 3 --epochs 4");
   command->add_option("--vary", options->vary, "a setting of train and the values to compare; may be repeated")
       ->type_name("NAME VALUE...")
-      ->expected(2, 1 << 16);
+      ->expected(1, 1 << 16);
   command->add_option("--seeds", options->seeds, "runs of each variant, with seeds --seed, --seed + 1, … (1)")
       ->type_name("K");
   command->add_flag("--quiet", options->quiet, "print the table alone");
