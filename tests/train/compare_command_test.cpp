@@ -1,0 +1,54 @@
+// `trireme compare` as its users call it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/outcome.h"
+#include "tests/train/scratch_folder.h"
+
+namespace trireme::train {
+namespace {
+
+using test::refuses;
+using test::run_trireme;
+using testing::HasSubstr;
+
+const std::string kSmall =
+    " --data synthetic:1x8x8,classes=2,samples=64 --model mlp --workers 1 --launch threads --threads 1 --epochs 1 ";
+
+TEST(CompareCommand, RefusesWhatCannotBeBeforeTheFirstRun) {
+  ScratchFolder folder;
+  auto out = " --out " + (folder / "cmp").string();
+  EXPECT_TRUE(refuses("compare --vary optimizer sgd nothing" + kSmall + out));
+  auto model = run_trireme("compare --vary model mlp nothing" + kSmall + out + " 2>&1");
+  EXPECT_EQ(model.code, 2);
+  EXPECT_THAT(model.text, HasSubstr("variant model=nothing: "));
+  EXPECT_FALSE(std::filesystem::exists(folder / "cmp"));
+}
+
+TEST(CompareCommand, TrainsEachVariantOnceAndWritesAll) {
+  ScratchFolder folder;
+  auto command = "compare --vary batch 16 32" + kSmall + "--out " + (folder / "cmp").string();
+  auto first = run_trireme(command + " 2>&1");
+  EXPECT_EQ(first.code, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("1/2 batch=16 seed=1  "));
+  EXPECT_THAT(first.text, HasSubstr("2/2 batch=32 seed=1  "));
+  EXPECT_THAT(first.text, HasSubstr("One seed each"));
+  for (auto file : {"compare.html", "compare.csv", "compare.json", "batch=16/seed-1/run.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(folder / ("cmp/" + std::string(file)))) << file;
+  }
+  auto second = run_trireme(command + " --json 2>&1");
+  EXPECT_EQ(second.code, 0) << second.text;
+  auto json = nlohmann::json::parse(second.text);  // no run said anything
+  ASSERT_EQ(json["runs"].size(), 2u);
+  EXPECT_EQ(json["runs"][0]["steps"], 4);
+  EXPECT_EQ(json["runs"][1]["steps"], 2);
+  EXPECT_EQ(json["runs"][1]["curve"].size(), 1u);
+  auto other = run_trireme(command + " --epochs 2 2>&1");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_THAT(other.text, HasSubstr("--epochs 1, now 2"));
+}
+
+}  // namespace
+}  // namespace trireme::train
