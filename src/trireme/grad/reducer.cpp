@@ -71,6 +71,7 @@ void Reducer::finish() {
   hand_over_full();
   double begin_wait = now_seconds();
   exchange_notes();
+  times_.communication = now_seconds() - begin_wait;
   for (auto& open : buckets_) {
     open.pending->wait();
     auto [begin, end] = open.pending->times();

@@ -24,7 +24,7 @@ struct StepBreakdown {
   double other = 0;  // loading data, bookkeeping
   double whole() const { return forward + backward + exposed + optimizer + other; }
   // The share of communication that something else hid; 0 where there was none.
-  double overlap() const { return communication > 0 ? 1 - exposed / communication : 0; }
+  double overlap() const { return communication > exposed ? 1 - exposed / communication : 0; }
 };
 
 // Lines end with a line feed and fit `width` from 38 columns on; narrow ones have fewer columns.

@@ -1,6 +1,7 @@
 // trireme bench ddp: what exchanging gradients costs a step, beside PyTorch's DistributedDataParallel. Both systems are
 // alive at once and take turns; whoever is not measured sleeps.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
