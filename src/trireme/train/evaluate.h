@@ -1,5 +1,8 @@
 // How good a model is on data it did not learn from; the workers share the samples.
 #pragma once
+#include <cstdint>
+#include <vector>
+
 #include "trireme/collective/communicator.h"
 #include "trireme/data/dataset.h"
 #include "trireme/train/config.h"
@@ -12,9 +15,14 @@ struct Evaluation {
   std::int64_t samples = 0;
 };
 
+// Samples of each class, and how many of them were told right; this worker's.
+struct ByClass {
+  std::vector<std::int64_t> correct, of;
+};
+
 // In evaluation mode, without gradients; the model is in training mode again afterwards. Collective over `world`; alone
-// where it is null.
-Evaluation evaluate(models::Model& model, const data::Dataset& set, torch::Device device,
-                    Communicator* world = nullptr);
+// where it is null. `by_class` is filled where it is not null.
+Evaluation evaluate(models::Model& model, const data::Dataset& set, torch::Device device, Communicator* world = nullptr,
+                    ByClass* by_class = nullptr);
 
 }  // namespace trireme::train

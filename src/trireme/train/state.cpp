@@ -73,7 +73,7 @@ NamedTensors model_tensors(torch::nn::Module& model) {
 }
 
 Keepsake keep(torch::nn::Module& model, Optimizer& optimizer, const Schedule& schedule, const Place& place,
-              const Config& config) {
+              const Config& config, const data::Look& look) {
   Keepsake kept;
   for (auto& [name, tensor] : model_tensors(model))
     kept.tensors.emplace_back(fmt::format("{}{}", kModel, name), tensor);
@@ -88,9 +88,18 @@ Keepsake keep(torch::nn::Module& model, Optimizer& optimizer, const Schedule& sc
                       {"train_seconds", place.train_seconds},
                       {"best_accuracy", place.best_accuracy},
                       {"target_seconds", place.target_seconds},
-                      {"schedule", nlohmann::json::object()}};
+                      {"schedule", nlohmann::json::object()},
+                      {"data",
+                       {{"name", look.name},
+                        {"input", look.shape.input},
+                        {"classes", look.shape.classes},
+                        {"text", look.shape.text},
+                        {"labels", look.labels},
+                        {"mean", look.mean},
+                        {"deviation", look.deviation}}}};
   for (const auto& [name, value] : schedule.state()) json["schedule"][name] = value;
-  kept.metadata[kKey] = json.dump();
+  // Names of classes are names of folders, and those may be any bytes.
+  kept.metadata[kKey] = json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return kept;
 }
 
@@ -138,6 +147,21 @@ nlohmann::json config_of(const LoadedCheckpoint& checkpoint, const std::string& 
   auto json = story(checkpoint, file);
   if (!json.contains("config")) throw DataError(fmt::format("{}: its metadata lacks the configuration", file));
   return json["config"];
+}
+
+data::Look look_in(const LoadedCheckpoint& checkpoint, const std::string& file) {
+  auto json = story(checkpoint, file);
+  try {
+    const auto& data = json.at("data");
+    data::Look look{data.at("name"),
+                    {data.at("input"), data.at("classes"), data.at("text")},
+                    data.at("labels"),
+                    data.at("mean"),
+                    data.at("deviation")};
+    if (look.mean.size() == look.deviation.size()) return look;
+  } catch (const nlohmann::json::exception&) {
+  }
+  throw DataError(fmt::format("{}: its metadata lacks what the data looked like", file));
 }
 
 }  // namespace trireme::train

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trireme/collective/communicator.h"
+#include "trireme/data/one.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/config.h"
 #include "trireme/train/optimizer.h"
@@ -31,7 +32,7 @@ struct Keepsake {
   Metadata metadata;
 };
 Keepsake keep(torch::nn::Module& model, Optimizer& optimizer, const Schedule& schedule, const Place& place,
-              const Config& config);
+              const Config& config, const data::Look& look);
 
 // Weights alone. Throws DataError naming the file and the first tensor that is missing, too many or of another shape.
 void restore_model(torch::nn::Module& model, const LoadedCheckpoint& checkpoint, const std::string& file);
@@ -41,5 +42,7 @@ Place restore(torch::nn::Module& model, Optimizer& optimizer, Schedule& schedule
 void share(LoadedCheckpoint& checkpoint, Communicator& world);
 // What the checkpoint's run was told.
 nlohmann::json config_of(const LoadedCheckpoint& checkpoint, const std::string& file);
+// What its data looked like: enough to build the model and to read samples for it.
+data::Look look_in(const LoadedCheckpoint& checkpoint, const std::string& file);
 
 }  // namespace trireme::train

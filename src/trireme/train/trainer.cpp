@@ -187,7 +187,7 @@ class Run {
   void save(std::optional<double> metric) {
     net_.average_buffers();
     if (!checkpoints_) return;
-    auto kept = keep(*work_.model, *optimizer_, *schedule_, place_, config_);
+    auto kept = keep(*work_.model, *optimizer_, *schedule_, place_, config_, data::look_of(work_.data));
     checkpoints_->save(place_.step, kept.tensors, kept.metadata, metric);
   }
 

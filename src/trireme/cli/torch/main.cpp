@@ -30,6 +30,8 @@ int main(int argc, char** argv) {
   CLI::App app{"Trireme: distributed deep-learning training for C++ on LibTorch", "trireme"};
   app.require_subcommand(1);
   trireme::cli::add_train(app);
+  trireme::cli::add_eval(app);
+  trireme::cli::add_predict(app);
   trireme::cli::add_compare(app);
   trireme::cli::add_bench_ddp(app);
   trireme::cli::add_data(app);

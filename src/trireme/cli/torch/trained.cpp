@@ -1,0 +1,76 @@
+#include "trireme/cli/torch/trained.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "trireme/base/error.h"
+#include "trireme/net/cores.h"
+#include "trireme/train/checkpoints.h"
+#include "trireme/train/state.h"
+#include "trireme/train/workload.h"
+
+namespace trireme::cli {
+namespace {
+
+std::filesystem::path find(const TrainedOptions& options) {
+  const std::filesystem::path from = options.from;
+  if (options.checkpoint != "best" && options.checkpoint != "last") {
+    throw ConfigError(fmt::format("--checkpoint: '{}' is not one of: best, last", options.checkpoint));
+  }
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(from, ignored)) return from;
+  if (!std::filesystem::is_directory(from, ignored)) {
+    throw DataError(fmt::format("{}: no such folder; --from wants what trireme train wrote to (--out)", options.from));
+  }
+  train::CheckpointSearch search;
+  if (options.checkpoint == "best") search = train::best_checkpoint(from);
+  if (!search.found) {
+    auto skipped = std::move(search.skipped);
+    search = train::latest_checkpoint(from);
+    for (auto& line : search.skipped) {
+      if (std::ranges::find(skipped, line) == skipped.end()) skipped.push_back(line);
+    }
+    search.skipped = std::move(skipped);
+  }
+  if (!search.found) {
+    throw DataError(fmt::format("{}: no whole checkpoint{}", options.from,
+                                search.skipped.empty() ? "" : "; " + search.skipped.front()));
+  }
+  for (const auto& line : search.skipped) fmt::print(stderr, "trireme: {}\n", line);
+  return search.found->path;
+}
+
+torch::Device device_for(const TrainedOptions& options, const train::Config& config) {
+  if (!options.device.empty() && options.device != "cpu" && options.device != "cuda") {
+    throw ConfigError(fmt::format("--device: '{}' is not one of: cpu, cuda", options.device));
+  }
+  const bool here = torch::cuda::is_available();
+  if (options.device == "cuda" && !here) {
+    throw ConfigError("--device cuda: this LibTorch or this machine has no CUDA");
+  }
+  const bool wanted = options.device.empty() ? config.device == "cuda" : options.device == "cuda";
+  return wanted && here ? torch::Device(torch::kCUDA, 0) : torch::Device(torch::kCPU);
+}
+
+}  // namespace
+
+Trained load_trained(const TrainedOptions& options) {
+  Trained trained;
+  const auto path = find(options);
+  trained.file = path.string();
+  const auto loaded = train::load_checkpoint(path);
+  trained.step = loaded.step;
+  train::merge(trained.config, train::config_of(loaded, trained.file), trained.file);
+  trained.look = train::look_in(loaded, trained.file);
+  trained.device = device_for(options, trained.config);
+  train::set_compute_threads(options.threads > 0 ? static_cast<int>(options.threads) : net::usable_cores());
+  trained.model = train::build_model(trained.config, trained.look.shape);
+  train::restore_model(*trained.model, loaded, trained.file);
+  trained.model->to(trained.device);
+  trained.model->eval();
+  return trained;
+}
+
+}  // namespace trireme::cli
