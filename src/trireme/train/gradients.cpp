@@ -42,8 +42,10 @@ Gradients::Gradients(const Config& config, Workload& work, DataParallel& net, Co
   for (auto& parameter : work.model->parameters()) {
     if (parameter.requires_grad()) parameters_.push_back(parameter);
   }
-  for (auto& buffer : work.model->buffers()) {
-    if (buffer.defined() && buffer.is_floating_point()) statistics_.push_back(buffer);
+  for (auto& item : work.model->named_buffers()) {
+    if (!item.value().defined()) continue;
+    if (item.value().is_floating_point()) statistics_.push_back(item.value());
+    if (item.key().ends_with("num_batches_tracked")) counters_.push_back(item.value());
   }
 }
 
@@ -116,7 +118,9 @@ void Gradients::in_pieces(const data::Item& item, bool stop) {
 
 void Gradients::by_tree(const data::Item& item, bool stop) {
   before_.clear();
+  counted_.clear();
   for (auto& statistic : statistics_) before_.push_back(statistic.clone());
+  for (auto& counter : counters_) counted_.push_back(counter.clone());
   auto sums = sum(item, 0, pieces_);
   net_.zero_grad();
   for (std::size_t k = 0; k < parameters_.size(); ++k) parameters_[k].mutable_grad() = sums[k];
@@ -132,6 +136,8 @@ void Gradients::by_tree(const data::Item& item, bool stop) {
     world_.all_reduce(View(host.data_ptr(), host.numel(), DType::f32));
     statistics_[k].copy_(host);
   }
+  const std::int64_t seen = (item.globally + piece_ - 1) / piece_;
+  for (std::size_t k = 0; k < counters_.size(); ++k) counters_[k].copy_(counted_[k] + seen);
 }
 
 // The gradients of micro-batches [low, high), and behind them the statistics; undefined where there are none.
@@ -155,6 +161,7 @@ Gradients::Sums Gradients::leaf(const data::Item& item, std::int64_t piece) {
   {
     torch::NoGradGuard no_grad;
     for (std::size_t k = 0; k < statistics_.size(); ++k) statistics_[k].copy_(before_[k]);
+    for (std::size_t k = 0; k < counters_.size(); ++k) counters_[k].copy_(counted_[k]);
   }
   net_.zero_grad();
   auto loss = forward(item, begin, end, piece);

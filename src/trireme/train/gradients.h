@@ -48,6 +48,7 @@ class Gradients {
   const std::int64_t piece_;   // samples
   const std::int64_t pieces_;  // of this worker in a full step
   std::vector<torch::Tensor> parameters_, statistics_, before_;
+  std::vector<torch::Tensor> counters_, counted_;  // batches that normalization has seen; before the step
   Totals totals_;
 };
 

@@ -112,10 +112,10 @@ class Run {
         end_epoch();
       }
     }
-    if (place_.position > 0 || place_.step == 0) test_ = measure();  // ended within an epoch
+    if (!test_) test_ = measure();  // ended within an epoch, or had nothing to do
     if (place_.position > 0) save(std::nullopt);
     if (checkpoints_) checkpoints_->wait();
-    auto summary = recorder_->finish(place_, test_, stopped ? "stopped" : "finished");
+    auto summary = recorder_->finish(place_, *test_, stopped ? "stopped" : "finished");
     return {summary, stopped};
   }
 
@@ -136,6 +136,7 @@ class Run {
     double end = now_seconds();
     last_ = end;
 
+    test_.reset();
     ++place_.step;
     place_.position = item.position;
     place_.train_seconds += end - begin;
@@ -148,6 +149,7 @@ class Run {
   void refuse_step() {
     auto what = name_bad(net_.bad_gradients(), place_.step + 1);
     if (config_.on_nan == "stop") {
+      if (world_.rank() != 0) throw Aborted(what);  // one says so
       throw Error(what + "; lower --lr, set --clip, or let --on-nan skip leave such steps out");
     }
     recorder_->message(what + ": step skipped");
@@ -158,13 +160,13 @@ class Run {
     place_.position = 0;
     ++place_.epoch;
     test_ = measure();
-    schedule_->observe(test_.accuracy);
-    if (config_.target > 0 && place_.target_seconds < 0 && test_.accuracy >= config_.target) {
+    schedule_->observe(test_->accuracy);
+    if (config_.target > 0 && place_.target_seconds < 0 && test_->accuracy >= config_.target) {
       place_.target_seconds = place_.train_seconds;
     }
-    place_.best_accuracy = std::max(place_.best_accuracy, test_.accuracy);
-    recorder_->epoch(place_, test_, lr);
-    save(test_.accuracy);
+    place_.best_accuracy = std::max(place_.best_accuracy, test_->accuracy);
+    recorder_->epoch(place_, *test_, lr);
+    save(test_->accuracy);
     last_ = 0;  // what evaluation took is not training
   }
 
@@ -245,7 +247,7 @@ class Run {
   std::optional<Recorder> recorder_;
   std::optional<Checkpoints> checkpoints_;  // rank 0 only
   Place place_;
-  Evaluation test_;
+  std::optional<Evaluation> test_;  // of the weights as they are
   std::optional<std::int64_t> resumed_;
   std::vector<std::string> skipped_;
   double last_ = 0;  // when the last step ended; 0: nothing to count from
