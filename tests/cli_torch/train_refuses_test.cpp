@@ -64,7 +64,7 @@ const Wrong kWrong[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, TrainRefuses, ::testing::ValuesIn(kWrong),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& one) { return one.param.name; });
 
 TEST(TrainRefusesFiles, BrokenConfigs) {
   ScratchFolder folder;
