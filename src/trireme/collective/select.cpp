@@ -51,7 +51,7 @@ void Selector::prefer(Collective what, std::string_view name) {
     throw ConfigError(fmt::format("algorithm '{}' needs ranks that share memory", name));
   }
   const bool gives_way = deterministic_ && !algorithm.canonical;
-  names.preferred = !gives_way ? &algorithm : shared_ ? names.large : &find_algorithm(what, "canonical");
+  names.preferred = !gives_way ? &algorithm : shared_ ? names.large : nullptr;  // nullptr: the best that is canonical
 }
 
 std::vector<Candidate> Selector::candidates(Collective what, std::size_t count, DType type, int root) const {
