@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
+#include <thread>
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
@@ -148,6 +149,13 @@ void work(const train::Config& config, train::Workload& workload, Communicator& 
   }
 }
 
+// Whether somebody else says what went wrong: whoever met it first ends, and then we are told to.
+bool told_to_stop() {
+  constexpr int kTries = 300;
+  for (int k = 0; k < kTries && asked_to_stop == 0; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return asked_to_stop != 0;
+}
+
 void run_worker(const train::Config& config, const net::WorldSpec& spec, const Options& options) {
   try {
     train::set_compute_threads(train::compute_threads(config, spec.local_size));
@@ -157,11 +165,12 @@ void run_worker(const train::Config& config, const net::WorldSpec& spec, const O
   } catch (const Aborted& error) {
     if (spec.rank != 0) throw Exit{error.exit_code()};  // whoever gave up says why
     throw;
-  } catch (const ConfigError& error) {
-    if (spec.local_rank != 0) throw Exit{error.exit_code()};  // wrong for all of them: one says so
+  } catch (const PeerLost& error) {
+    if (told_to_stop()) throw Exit{error.exit_code()};  // the launcher names who died
     throw;
-  } catch (const DataError& error) {
-    if (spec.local_rank != 0) throw Exit{error.exit_code()};
+  } catch (const Error& error) {
+    // Wrong for all of them, as files and flags are: one says so.
+    if (spec.local_rank != 0 && told_to_stop()) throw Exit{error.exit_code()};
     throw;
   }
 }
