@@ -36,7 +36,7 @@ const Wrong kWrong[] = {
     {"ModelArgument", {"--model", "mlp", "--model-arg", "wdth=3"}, 2, "wdth"},
     {"ModelArgumentWithoutValue", {"--model-arg", "width"}, 2, "NAME=VALUE"},
     {"ModelForThisData", {"--model", "lenet", "--data", "synthetic:20"}, 2, "lenet"},
-    {"ScriptFile", {"--model", "/nowhere/net.pt"}, 7, "/nowhere/net.pt"},
+    {"ScriptFile", {"--model", "/nowhere/net.pt"}, 2, "/nowhere/net.pt"},
     {"Data", {"--data", "fashion"}, 2, "fashion"},
     {"DataFile", {"--data", "/nowhere/table.csv"}, 7, "/nowhere/table.csv"},
     {"DataFileAsThreads", {"--data", "/nowhere/table.csv", "--launch", "threads"}, 7, "/nowhere/table.csv"},
