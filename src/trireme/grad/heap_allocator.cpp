@@ -5,41 +5,57 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <unordered_map>
 
 namespace trireme::grad {
+
+// Blocks that came back, by size, to be used again: their pages are there already, here and at the peers.
+struct HeapBirths::Pool {
+  bool open = true;
+  std::unordered_map<std::size_t, std::vector<std::shared_ptr<std::byte[]>>> free;
+};
+
 namespace {
 
 thread_local HeapBirths* current = nullptr;
 
-// The blocks that are out, and what keeps their heap alive. The range is all that freeing other memory looks at.
+struct Block {
+  std::shared_ptr<std::byte[]> memory;  // keeps the heap alive
+  std::size_t bytes = 0;
+  std::function<void(Block&&)> back;  // to its pool
+};
+
+// The blocks that are out. The range is all that freeing other memory looks at.
 struct Births {
   std::atomic<std::uintptr_t> low{UINTPTR_MAX}, high{0};
   std::mutex mutex;
-  std::unordered_map<void*, std::shared_ptr<std::byte[]>> blocks;  // guarded by mutex
+  std::unordered_map<void*, Block> blocks;  // guarded by mutex, as are all pools
 
   bool may_hold(const void* memory) const {
     auto at = reinterpret_cast<std::uintptr_t>(memory);
     return at >= low.load(std::memory_order_relaxed) && at < high.load(std::memory_order_relaxed);
   }
-  void* add(std::shared_ptr<std::byte[]> block, std::size_t bytes) {
-    void* memory = block.get();
+  void* add(Block block) {
+    void* memory = block.memory.get();
     auto at = reinterpret_cast<std::uintptr_t>(memory);
     std::lock_guard lock(mutex);
     low.store(std::min(low.load(std::memory_order_relaxed), at), std::memory_order_relaxed);
-    high.store(std::max(high.load(std::memory_order_relaxed), at + bytes), std::memory_order_relaxed);
+    high.store(std::max(high.load(std::memory_order_relaxed), at + block.bytes), std::memory_order_relaxed);
     blocks.emplace(memory, std::move(block));
     return memory;
   }
-  // Null if it is not one of ours.
-  std::shared_ptr<std::byte[]> remove(void* memory) {
+  // False if it is not one of ours.
+  bool remove(void* memory) {
+    Block block;  // outlives the lock: its heap may go with it
     std::lock_guard lock(mutex);
     auto found = blocks.find(memory);
-    if (found == blocks.end()) return nullptr;
-    auto block = std::move(found->second);
+    if (found == blocks.end()) return false;
+    block = std::move(found->second);
     blocks.erase(found);
-    return block;
+    block.back(std::move(block));
+    return true;
   }
 };
 
@@ -73,7 +89,9 @@ class HeapAllocator final : public c10::Allocator {
   c10::DataPtr allocate(std::size_t bytes) TRIREME_ALLOCATE_CONST override {
     void* memory;
     if (current && bytes >= kInPlaceFrom && std::ranges::binary_search(current->sizes_, bytes)) {
-      memory = births().add(current->comm_.allocate_bytes(bytes), bytes);
+      memory = births().add({current->take(bytes), bytes, [pool = current->pool_](Block&& block) {
+                               if (pool->open) pool->free[block.bytes].push_back(std::move(block.memory));
+                             }});
     } else {
       memory = base_->allocate(bytes).release_context();
     }
@@ -110,8 +128,21 @@ bool born_in_heap(const void* memory) {
   return births().blocks.contains(const_cast<void*>(memory));
 }
 
+std::shared_ptr<std::byte[]> HeapBirths::take(std::size_t bytes) {
+  {
+    std::lock_guard lock(births().mutex);
+    auto& blocks = pool_->free[bytes];
+    if (!blocks.empty()) {
+      auto block = std::move(blocks.back());
+      blocks.pop_back();
+      return block;
+    }
+  }
+  return comm_.allocate_bytes(bytes);
+}
+
 HeapBirths::HeapBirths(Communicator& comm, std::vector<std::size_t> sizes)
-    : comm_(comm), sizes_(std::move(sizes)), previous_(current) {
+    : comm_(comm), sizes_(std::move(sizes)), pool_(std::make_shared<Pool>()), previous_(current) {
   std::erase_if(sizes_, [](std::size_t bytes) { return bytes < kInPlaceFrom; });
   std::ranges::sort(sizes_);
   if (sizes_.empty()) return;
@@ -121,6 +152,10 @@ HeapBirths::HeapBirths(Communicator& comm, std::vector<std::size_t> sizes)
 
 HeapBirths::~HeapBirths() {
   if (current == this) current = previous_;
+  decltype(pool_->free) unused;  // outlives the lock
+  std::lock_guard lock(births().mutex);
+  pool_->open = false;
+  unused.swap(pool_->free);
 }
 
 }  // namespace trireme::grad

@@ -27,8 +27,12 @@ class HeapBirths {
 
  private:
   friend class HeapAllocator;
+  struct Pool;
+  std::shared_ptr<std::byte[]> take(std::size_t bytes);
+
   Communicator& comm_;
   std::vector<std::size_t> sizes_;  // ascending
+  std::shared_ptr<Pool> pool_;      // shared: blocks find their way back to it
   HeapBirths* previous_;
 };
 
