@@ -19,8 +19,7 @@ namespace {
 using C = Config;
 
 constexpr std::array kFields{
-    Field{"model.name", "--model", "a model of the zoo, or a TorchScript file (*.pt; loading it runs its code)",
-          &C::model},
+    Field{"model.name", "--model", "a TorchScript file (*.pt; loading it runs its code), or one of", &C::model},
     Field{"data.name", "--data", "a data set by name, synthetic:…, or a path; see trireme data list", &C::data},
     Field{"data.root", "--data-root", "where named data sets lie, as ROOT/NAME", &C::data_root},
     Field{"data.image_size", "--image-size", "image folders: scale to this square (0: as they are)", &C::image_size},
@@ -40,12 +39,12 @@ constexpr std::array kFields{
     Field{"train.warmup", "--warmup", "epochs of linear warm-up", &C::warmup},
     Field{"train.reference_batch", "--reference-batch", "scale the rate by global batch / this (0: do not)",
           &C::reference_batch},
-    Field{"train.momentum", "--momentum", "sgd, lars", &C::momentum},
-    Field{"train.nesterov", "--nesterov", "sgd: look ahead", &C::nesterov},
+    Field{"train.momentum", "--momentum", "of sgd and lars", &C::momentum},
+    Field{"train.nesterov", "--nesterov", "of sgd: look ahead", &C::nesterov},
     Field{"train.weight_decay", "--weight-decay", "of every parameter", &C::weight_decay},
-    Field{"train.beta1", "--beta1", "adam, adamw, lamb", &C::beta1},
-    Field{"train.beta2", "--beta2", "adam, adamw, lamb", &C::beta2},
-    Field{"train.epsilon", "--epsilon", "adam, adamw, lamb", &C::epsilon},
+    Field{"train.beta1", "--beta1", "of adam, adamw and lamb", &C::beta1},
+    Field{"train.beta2", "--beta2", "of adam, adamw and lamb", &C::beta2},
+    Field{"train.epsilon", "--epsilon", "of adam, adamw and lamb", &C::epsilon},
     Field{"train.trust", "--trust", "lars: share of a layer's norm a step may move it", &C::trust},
     Field{"train.clip", "--clip", "most norm of all gradients together (0: any)", &C::clip},
     Field{"train.autocast", "--autocast", "bf16 for products and convolutions, or none", &C::autocast},

@@ -1,8 +1,10 @@
 #include "trireme/cli/torch/train_flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
+#include "trireme/models/model.h"
 
 namespace trireme::cli {
 namespace {
@@ -16,6 +18,18 @@ const char* group_of(std::string_view key) {
   return "What is written";
 }
 
+// With the default, unless the text says what 0 means.
+std::string help_of(const train::Field& field, const train::Config& defaults) {
+  std::string value = train::value_text(defaults, field), help(field.help);
+  if (field.key == "model.name") {
+    std::vector<std::string_view> names;
+    for (const auto& model : models::models()) names.push_back(model.name);
+    help = fmt::format("{}: {}", help, fmt::join(names, ", "));
+  }
+  const bool said = value.empty() || value == "false" || (value == "0" && help.ends_with(')'));
+  return said ? help : fmt::format("{} ({})", help, value);
+}
+
 }  // namespace
 
 std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command) {
@@ -25,9 +39,7 @@ std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command) {
     std::string key(field.key), names(field.flag);
     if (key == "run.workers") names = "-n,--nproc-per-node,--ranks,--workers";
     auto note = [flags, key](const std::string& text) { flags->given.emplace_back(key, text); };
-    std::string value = train::value_text(defaults, field);
-    std::string help =
-        value.empty() || value == "false" ? std::string(field.help) : fmt::format("{} ({})", field.help, value);
+    auto help = help_of(field, defaults);
     if (std::holds_alternative<bool train::Config::*>(field.member)) {
       command
           .add_flag_callback(
@@ -45,7 +57,7 @@ std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->group("Model and data");
-  command.add_option("--config", flags->config_file, "settings from a file, TOML or JSON; flags go before them")
+  command.add_option("--config", flags->config_file, "settings from a file, TOML or JSON; flags win over it")
       ->type_name("FILE");
   command.add_option("--set", flags->settings, "KEY=VALUE, any setting by its name in --print-config; may be repeated")
       ->type_name("")
