@@ -35,8 +35,8 @@ DType element_type(const Parameter& parameter) {
 }
 
 BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Parameter>& parameters,
-                           std::vector<int> members)
-    : index_(index), members_(std::move(members)), views_(members_.size()) {
+                           std::vector<int> members, std::size_t notes)
+    : index_(index), members_(std::move(members)), notes_(notes), views_(members_.size()) {
   const auto& first = parameters[members_.front()];
   dtype_ = element_type(first);
   element_size_ = size_of(dtype_);
@@ -51,6 +51,7 @@ BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Para
     elements_ += (count + line - 1) / line * line;
   }
   elements_ = segments_.back().offset + segments_.back().count;
+  if (on_device_ || dtype_ != DType::f32) notes_ = 0;
 
   std::vector<torch::Tensor> tensors;
   for (int member : members_) tensors.push_back(parameters[member].tensor.detach());
@@ -60,7 +61,7 @@ BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Para
       pinned_ = torch::zeros({static_cast<std::int64_t>(elements_)}, options.pinned_memory(true));
       flat_ = torch::zeros({static_cast<std::int64_t>(elements_)}, options.device(tensors[0].device()));
     } else {
-      flat_ = heap_tensor(comm, elements_, type);
+      flat_ = heap_tensor(comm, elements_ + notes_, type);
       flat_.zero_();
     }
     for (std::size_t k = 0; k < tensors.size(); ++k) {
@@ -93,12 +94,14 @@ void BucketMemory::take(torch::Tensor& parameter, std::size_t member) {
   }
 }
 
+float* BucketMemory::notes() { return notes_ == 0 || alone_.defined() ? nullptr : flat_.data_ptr<float>() + elements_; }
+
 sync::Bucket BucketMemory::bucket() {
   if (alone_.defined()) return {index_, View(alone_.data_ptr(), elements_, dtype_), segments_};
   if (on_device_) pinned_.copy_(flat_);
   handed_over_ = true;
   auto& host = on_device_ ? pinned_ : flat_;
-  return {index_, View(host.data_ptr(), elements_, dtype_), segments_};
+  return {index_, View(host.data_ptr(), elements_ + notes_, dtype_), segments_};
 }
 
 void BucketMemory::give(torch::Tensor& parameter, std::size_t member) {

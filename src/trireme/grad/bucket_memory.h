@@ -21,8 +21,10 @@ DType element_type(const Parameter& parameter);
 
 class BucketMemory {
  public:
-  // For parameters of one type on one device, `members` by number, in the order given.
-  BucketMemory(Communicator& comm, int index, const std::vector<Parameter>& parameters, std::vector<int> members);
+  // For parameters of one type on one device, `members` by number, in the order given. `notes`: room for as many
+  // numbers that travel behind the gradients.
+  BucketMemory(Communicator& comm, int index, const std::vector<Parameter>& parameters, std::vector<int> members,
+               std::size_t notes = 0);
 
   const std::vector<int>& members() const { return members_; }
   std::size_t bytes() const { return segments_.empty() ? 0 : element_size_ * elements_; }
@@ -30,6 +32,9 @@ class BucketMemory {
   // Brings the parameter's gradient here; without one, zeros. A gradient that is alone in its bucket and was born in
   // the heap stays where it is.
   void take(torch::Tensor& parameter, std::size_t member);
+  // The notes' place, once every member was taken; null where there is none: they were not asked for, are not f32 on
+  // the host, or the gradient stayed where it was.
+  float* notes();
   // What to hand to the exchange, once every member was taken.
   sync::Bucket bucket();
   // After the exchange: lets the parameter's gradient be the result.
@@ -44,7 +49,7 @@ class BucketMemory {
   const std::vector<int> members_;
   std::vector<sync::Segment> segments_;
   DType dtype_;
-  std::size_t element_size_, elements_ = 0;
+  std::size_t element_size_, elements_ = 0, notes_;
   bool on_device_, handed_over_ = false;
   torch::Tensor flat_;    // the views' storage; made when first needed
   torch::Tensor pinned_;  // its twin on the host, for a device

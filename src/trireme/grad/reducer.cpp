@@ -34,9 +34,12 @@ Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const Da
       turn_(options.turn ? *options.turn : turn_for(comm, options.threads)),
       threads_(options.threads),
       check_finite_(options.check_finite),
+      op_(options.op),
+      plain_(!options.hook),
       hook_(options.hook ? options.hook : sync::all_reduce(comm, turn_, options.op)),
       timings_(parameters_.size()),
       places_(parameters_.size()),
+      born_in_heap_(parameters_.size()),
       notes_(kUsed + parameters_.size()) {
   // Backward goes through a model from its end: until it has been seen, the best guess.
   order_.resize(parameters_.size());
@@ -70,8 +73,11 @@ void Reducer::finish() {
   }
   hand_over_full();
   double begin_wait = now_seconds();
-  exchange_notes();
-  times_.communication = now_seconds() - begin_wait;
+  if (!notes_aboard()) {
+    write_notes();
+    if (comm_.size() > 1) comm_.all_reduce(notes_);
+    times_.communication = now_seconds() - begin_wait;
+  }
   for (auto& open : buckets_) {
     open.pending->wait();
     auto [begin, end] = open.pending->times();
@@ -80,6 +86,8 @@ void Reducer::finish() {
     times_.communication += end - begin;
   }
   times_.exposed = in_line_s_ + now_seconds() - begin_wait;
+  const float* aboard = notes_aboard();
+  read_notes(aboard ? aboard : notes_.data(), aboard && op_ == Op::avg ? comm_.size() : 1);
   give_results();
   running_ = false;
   timings_.end_step(steps_);
@@ -110,6 +118,7 @@ void Reducer::take(std::size_t parameter) {
   auto& open = buckets_[place.bucket];
   if (tensor.grad().defined()) {
     notes_[kUsed + parameter] = 1;
+    born_in_heap_[parameter] = born_in_heap(tensor.grad().data_ptr());
     if (check_finite_ && bad_here_ < 0 && !all_finite(tensor.grad())) bad_here_ = static_cast<int>(parameter);
   }
   open.memory->take(tensor, place.member);
@@ -121,17 +130,29 @@ void Reducer::hand_over_full() {
     auto& open = buckets_[next_];
     open.full_at = now_seconds();
     if (weighted_ && weight_ != 1) open.memory->scale(weight_);
+    if (next_ + 1 == buckets_.size()) {
+      if (float* aboard = notes_aboard()) {
+        write_notes();
+        std::ranges::copy(notes_, aboard);
+      }
+    }
     open.pending = hook_(open.memory->bucket());
     if (turn_ == sync::Turn::in_line) in_line_s_ += now_seconds() - open.full_at;
   }
 }
 
-void Reducer::exchange_notes() {
+float* Reducer::notes_aboard() { return plain_ && !buckets_.empty() ? buckets_.back().memory->notes() : nullptr; }
+
+// When all gradients were taken.
+void Reducer::write_notes() {
   notes_[kWeight] = static_cast<float>(weighted_ ? weight_ : 1);
   notes_[kBad] = bad_here_ >= 0;
   notes_[kReplan] = comm_.rank() == 0 && choice_.measured && timings_.due(steps_);
   std::ranges::copy(told_, notes_.begin() + kTold);
-  if (comm_.size() > 1) comm_.all_reduce(notes_);
+}
+
+void Reducer::read_notes(const float* sums, double factor) {
+  for (std::size_t k = 0; k < notes_.size(); ++k) notes_[k] = static_cast<float>(sums[k] * factor);
   std::copy_n(notes_.begin() + kTold, told_.size(), told_.begin());
   total_weight_ = notes_[kWeight];
   if (notes_[kBad] > 0) name_bad_gradients();
@@ -181,8 +202,7 @@ plan::Buckets Reducer::cut(const std::vector<int>& order) {
     std::size_t end = begin;
     for (; end < order.size() && kind(order[end]) == kind(order[begin]); ++end) {
       const auto& tensor = parameters_[order[end]].tensor;
-      bool in_place = tensor.grad().defined() && born_in_heap(tensor.grad().data_ptr());
-      run.push_back({ready[order[end]], tensor.nbytes(), in_place});
+      run.push_back({ready[order[end]], tensor.nbytes(), born_in_heap_[order[end]] != 0});
     }
     for (std::size_t cut : plan_buckets(choice, run, costs)) ends.push_back(begin + cut);
     begin = end;
@@ -197,7 +217,9 @@ void Reducer::build(const std::vector<int>& order, const plan::Buckets& ends) {
   for (std::size_t end : ends) {
     std::vector<int> members(order.begin() + begin, order.begin() + end);
     for (std::size_t k = 0; k < members.size(); ++k) places_[members[k]] = {fresh.size(), k, false};
-    fresh.push_back({std::make_unique<BucketMemory>(comm_, static_cast<int>(fresh.size()), parameters_, members)});
+    std::size_t notes = plain_ && end == order.size() ? notes_.size() : 0;
+    fresh.push_back(
+        {std::make_unique<BucketMemory>(comm_, static_cast<int>(fresh.size()), parameters_, members, notes)});
     begin = end;
   }
   buckets_ = std::move(fresh);  // gradients that are views keep the old memory alive until the next exchange

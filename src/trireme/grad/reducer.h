@@ -52,11 +52,14 @@ class Reducer {
     std::size_t bucket = 0, member = 0;
     bool ready = false;
   };
+  // The last bucket, where notes travel along; null where they must go by themselves.
+  float* notes_aboard();
 
   void begin();
   void take(std::size_t parameter);
   void hand_over_full();
-  void exchange_notes();
+  void write_notes();
+  void read_notes(const float* sums, double factor);
   void name_bad_gradients();
   void give_results();
   void build(const std::vector<int>& order, const plan::Buckets& ends);
@@ -69,12 +72,15 @@ class Reducer {
   const sync::Turn turn_;
   const int threads_;
   const bool check_finite_;
+  const Op op_;
+  const bool plain_;  // the exchange is ours: it adds what it is given, and nothing else
   sync::BucketHook hook_;
   Timings timings_;
 
   std::vector<int> order_;  // parameters in the order they are expected to become ready
   std::vector<Open> buckets_;
-  std::vector<Place> places_;  // by parameter
+  std::vector<Place> places_;       // by parameter
+  std::vector<char> born_in_heap_;  // by parameter: whether its last gradient was
 
   // Of the backward at hand.
   bool running_ = false;

@@ -1,0 +1,16 @@
+// Data parallelism for LibTorch programs in one include; link trireme::torch.
+//
+//   auto world = trireme::init();                          // one rank if nothing launched us
+//   auto net = trireme::data_parallel(model, world);       // owns its hooks; the model stays yours
+//   ... loss.backward(); optimizer.step();                 // unchanged
+#pragma once
+#include "trireme/data/torch_sampler.h"
+#include "trireme/grad/autocast.h"
+#include "trireme/grad/data_parallel.h"
+#include "trireme/trireme.h"
+
+namespace trireme {
+
+using data::DistributedSampler;
+
+}  // namespace trireme
