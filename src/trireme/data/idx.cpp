@@ -11,7 +11,7 @@ namespace trireme::data {
 namespace {
 
 // The file as it is named, or with .gz; empty if neither is there.
-Path find(const Path& folder, const std::string& name) {
+Path find_idx(const Path& folder, const std::string& name) {
   for (const char* end : {"", ".gz"}) {
     const auto path = folder / (name + end);
     if (std::error_code error; std::filesystem::is_regular_file(path, error)) return path;
@@ -20,7 +20,7 @@ Path find(const Path& folder, const std::string& name) {
 }
 
 Path must_find(const Path& folder, const std::string& name) {
-  auto path = find(folder, name);
+  auto path = find_idx(folder, name);
   if (path.empty()) bad_file(folder / name, "no such file, nor with .gz");
   return path;
 }
@@ -47,7 +47,7 @@ std::vector<std::int64_t> read_header(Input& input, std::uint32_t dimensions) {
   return extents;
 }
 
-Samples<std::uint8_t> read_part(const Path& folder, const std::string& part, std::size_t classes) {
+Samples<std::uint8_t> read_idx_part(const Path& folder, const std::string& part, std::size_t classes) {
   Samples<std::uint8_t> samples;
   Input images(must_find(folder, part + "-images-idx3-ubyte"));
   const auto extents = read_header(images, 3);
@@ -76,14 +76,14 @@ Samples<std::uint8_t> read_part(const Path& folder, const std::string& part, std
 }  // namespace
 
 bool is_idx(const Path& path) {
-  return !find(path, "train-images-idx3-ubyte").empty() || !find(path, "train-labels-idx1-ubyte").empty();
+  return !find_idx(path, "train-images-idx3-ubyte").empty() || !find_idx(path, "train-labels-idx1-ubyte").empty();
 }
 
 Splits open_idx(const Path& folder, const OpenOptions& options) { return open_idx_as(folder, options, {}); }
 
 Splits open_idx_as(const Path& folder, const OpenOptions& options, std::vector<std::string> labels) {
-  auto train = read_part(folder, "train", labels.size());
-  auto test = read_part(folder, "t10k", labels.size());
+  auto train = read_idx_part(folder, "train", labels.size());
+  auto test = read_idx_part(folder, "t10k", labels.size());
   if (train.shape != test.shape) {
     bad_file(folder, fmt::format("training images are {}x{}, test images {}x{}", train.shape[1], train.shape[2],
                                  test.shape[1], test.shape[2]));

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 template <typename Any>
 double number_in(const Any& json, const char* key) {
@@ -75,17 +75,17 @@ ComparedRun numbers_of(const nlohmann::json& json) {
 Json run_json(const Comparison& comparison, const ComparedRun& run, double target) {
   Json json{{"variant", comparison.variants[run.variant].label}, {"seed", run.seed}, {"status", run.status}};
   if (!run.error.empty()) json["error"] = run.error;
-  for (auto [key, member] : kRun) json[key] = number(run.*member);
-  json["train_accuracy"] = number(run.train_accuracy());
-  json["target_seconds"] = number(seconds_to(run, target));
-  for (auto [key, member] : kStep) json["breakdown_ms"][key] = number(run.step.*member);
-  json["breakdown_ms"]["step"] = number(run.step.whole());
-  json["overlap"] = number(run.step.overlap());
+  for (auto [key, member] : kRun) json[key] = json_number(run.*member);
+  json["train_accuracy"] = json_number(run.train_accuracy());
+  json["target_seconds"] = json_number(seconds_to(run, target));
+  for (auto [key, member] : kStep) json["breakdown_ms"][key] = json_number(run.step.*member);
+  json["breakdown_ms"]["step"] = json_number(run.step.whole());
+  json["overlap"] = json_number(run.step.overlap());
   json["out"] = run.out;
   json["curve"] = Json::array();
   for (const auto& point : run.curve) {
     auto& place = json["curve"].emplace_back(Json::object());
-    for (auto [key, member] : kPoint) place[key] = number(point.*member);
+    for (auto [key, member] : kPoint) place[key] = json_number(point.*member);
   }
   return json;
 }
@@ -97,9 +97,12 @@ Json standing_json(Standing standing) {
 }
 
 Json spread_json(const Spread& spread, Standing standing) {
-  return {
-      {"count", spread.count},       {"mean", number(spread.mean)},           {"low", number(spread.low)},
-      {"high", number(spread.high)}, {"deviation", number(spread.deviation)}, {"standing", standing_json(standing)}};
+  return {{"count", spread.count},
+          {"mean", json_number(spread.mean)},
+          {"low", json_number(spread.low)},
+          {"high", json_number(spread.high)},
+          {"deviation", json_number(spread.deviation)},
+          {"standing", standing_json(standing)}};
 }
 
 Json variant_json(const Variant& variant, const std::vector<VariantSummary>& all, std::size_t v) {
@@ -110,7 +113,7 @@ Json variant_json(const Variant& variant, const std::vector<VariantSummary>& all
   for (const auto& measure : measures()) {
     json[std::string(measure.key)] = spread_json(summary.*(measure.member), standings(all, measure)[v]);
   }
-  for (auto [key, member] : kStep) json["breakdown_ms"][key] = number(summary.step.*member);
+  for (auto [key, member] : kStep) json["breakdown_ms"][key] = json_number(summary.step.*member);
   return json;
 }
 
@@ -165,7 +168,7 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
   Json json{{"config", to_json(comparison.base)}};
   for (const auto& varied : comparison.varied) json["varied"].push_back({{"name", varied.name}, {"key", varied.key}});
   json["seeds"] = comparison.seeds;
-  json["target"] = number(target);
+  json["target"] = json_number(target);
   json["target_given"] = comparison.target > 0;
   std::vector<VariantSummary> summaries;
   for (std::size_t v = 0; v < comparison.variants.size(); ++v) summaries.push_back(summarize(comparison, v, target));
