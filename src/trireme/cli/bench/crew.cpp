@@ -105,16 +105,15 @@ Crew::Times Crew::burst(std::size_t warmup, std::size_t iterations, double expec
 Crew::Times Crew::timed(const std::string& line, std::size_t iterations, double seconds) {
   Times result;
   result.slowest_us.assign(iterations, 0);
-  ask_times(line, seconds, iterations,
-            [&](const std::vector<float>& times, std::size_t errors) {
-              double sum = 0;
-              for (std::size_t i = 0; i < iterations; ++i) {
-                result.slowest_us[i] = std::max(result.slowest_us[i], times[i]);
-                sum += times[i];
-              }
-              result.mean_us = std::max(result.mean_us, sum / static_cast<double>(iterations));
-              result.errors += errors;
-            });
+  ask_times(line, seconds, iterations, [&](const std::vector<float>& times, std::size_t errors) {
+    double sum = 0;
+    for (std::size_t i = 0; i < iterations; ++i) {
+      result.slowest_us[i] = std::max(result.slowest_us[i], times[i]);
+      sum += times[i];
+    }
+    result.mean_us = std::max(result.mean_us, sum / static_cast<double>(iterations));
+    result.errors += errors;
+  });
   return result;
 }
 
