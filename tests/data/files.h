@@ -12,6 +12,7 @@
 #include <string>
 
 #include "trireme/base/error.h"
+#include "trireme/base/remove_tree.h"
 #include "trireme/data/open.h"
 
 namespace trireme::data {
@@ -23,10 +24,7 @@ class Folder {
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
     path_ = name;
   }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  ~Folder() { remove_tree(path_); }
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 

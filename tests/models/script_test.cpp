@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "trireme/base/error.h"
+#include "trireme/base/remove_tree.h"
 #include "trireme/models/model.h"
 
 namespace trireme::models {
@@ -42,7 +43,7 @@ class ModelScript : public ::testing::Test {
     folder_ = std::filesystem::temp_directory_path() / ("trireme_script_" + std::to_string(::getpid()));
     std::filesystem::create_directories(folder_);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override { remove_tree(folder_); }
 
   std::string save(const std::string& forward) {
     make_script(forward).save(file());

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "trireme/base/remove_tree.h"
+
 namespace trireme::train {
 
 class ScratchFolder {
@@ -17,7 +19,7 @@ class ScratchFolder {
     if (!::mkdtemp(name.data())) throw std::runtime_error("no scratch folder");
     path_ = name;
   }
-  ~ScratchFolder() { std::filesystem::remove_all(path_); }
+  ~ScratchFolder() { remove_tree(path_); }
   ScratchFolder(const ScratchFolder&) = delete;
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 

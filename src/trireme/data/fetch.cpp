@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "trireme/base/error.h"
+#include "trireme/base/remove_tree.h"
 #include "trireme/data/fetch_convert.h"
 #include "trireme/data/input.h"
 #include "trireme/data/open.h"
@@ -33,16 +34,13 @@ class Workshop {
       pid_t owner = 0;
       if (!other.starts_with(start)) continue;
       std::from_chars(other.data() + start.size(), other.data() + other.size(), owner);
-      if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) std::filesystem::remove_all(entry.path());
+      if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) remove_tree(entry.path());
     }
     path_ = parent / fmt::format("{}{}", start, getpid());
-    std::filesystem::remove_all(path_);
+    remove_tree(path_);
     std::filesystem::create_directory(path_);
   }
-  ~Workshop() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
+  ~Workshop() { remove_tree(path_); }
   Workshop(const Workshop&) = delete;
   Workshop& operator=(const Workshop&) = delete;
   const Path& path() const { return path_; }

@@ -1,5 +1,6 @@
 // Comparisons as compare.json, and back.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

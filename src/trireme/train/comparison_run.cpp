@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/remove_tree.h"
 #include "trireme/train/atomic_file.h"
 #include "trireme/train/comparison_text.h"
 #include "trireme/train/run_file.h"
@@ -87,7 +88,7 @@ int run_comparison(Comparison& comparison, const ComparisonPlace& place, const C
       if (const auto* done = comparison.find(v, seed); done && done->finished()) continue;
       auto config = comparison.config_of(v, seed);
       fs::path out = place.folder / comparison.variants[v].folder / fmt::format("seed-{}", seed);
-      fs::remove_all(out);  // what a run left that did not finish
+      remove_tree(out);  // what a run left that did not finish
       fs::create_directories(out.parent_path());
       config.out = out.string();
       if (watch.begins) watch.begins(number, of, fmt::format("{} seed={}", comparison.variants[v].label, seed));

@@ -1,6 +1,7 @@
 #include "trireme/train/comparison_text.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
