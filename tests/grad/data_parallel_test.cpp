@@ -142,6 +142,26 @@ TEST(DataParallel, JoinTakesTheMeanOverWhoeverHasSamples) {
   });
 }
 
+// A gradient that lies in the heap on one rank and is missing on the other, in the bucket that leaves last.
+TEST(DataParallel, ARankWithNothingMeetsLargeGradientsInPlace) {
+  run_threads(2, [&](Communicator& world) {
+    torch::nn::Linear net(torch::nn::LinearOptions(256, 256).bias(false));
+    DataParallelOptions options;
+    options.bucket_plan = "tensor";
+    auto parallel = data_parallel(net, world, options);
+    for (int step = 0; step < 3; ++step) {
+      parallel.zero_grad();
+      if (world.rank() == 0) {
+        net->forward(torch::ones({1, 256})).sum().backward();
+      } else {
+        parallel.contribute_nothing();
+      }
+      EXPECT_EQ(net->weight.grad().min().item<float>(), 0.5f);
+      EXPECT_EQ(net->weight.grad().max().item<float>(), 0.5f);
+    }
+  });
+}
+
 struct Branches : torch::nn::Module {
   Branches() {
     first = register_module("first", torch::nn::Linear(4, 4));

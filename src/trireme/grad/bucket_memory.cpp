@@ -51,7 +51,8 @@ BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Para
     elements_ += (count + line - 1) / line * line;
   }
   elements_ = segments_.back().offset + segments_.back().count;
-  if (on_device_ || dtype_ != DType::f32) notes_ = 0;
+  const bool may_stay = members_.size() == 1 && element_size_ * elements_ >= kInPlaceFrom;
+  if (on_device_ || dtype_ != DType::f32 || may_stay) notes_ = 0;
 
   std::vector<torch::Tensor> tensors;
   for (int member : members_) tensors.push_back(parameters[member].tensor.detach());
@@ -75,12 +76,12 @@ BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Para
   };
 }
 
-void BucketMemory::take(torch::Tensor& parameter, std::size_t member) {
+void BucketMemory::take(torch::Tensor& parameter, std::size_t member, bool born_in_heap) {
   torch::NoGradGuard no_grad;
   handed_over_ = false;
   auto& gradient = parameter.mutable_grad();
-  if (members_.size() == 1 && gradient.defined() && gradient.is_non_overlapping_and_dense() &&
-      gradient.strides() == parameter.strides() && born_in_heap(gradient.data_ptr())) {
+  if (members_.size() == 1 && born_in_heap && gradient.is_non_overlapping_and_dense() &&
+      gradient.strides() == parameter.strides()) {
     alone_ = gradient.detach();
     return;
   }
@@ -94,7 +95,7 @@ void BucketMemory::take(torch::Tensor& parameter, std::size_t member) {
   }
 }
 
-float* BucketMemory::notes() { return notes_ == 0 || alone_.defined() ? nullptr : flat_.data_ptr<float>() + elements_; }
+float* BucketMemory::notes() { return notes_ == 0 ? nullptr : flat_.data_ptr<float>() + elements_; }
 
 sync::Bucket BucketMemory::bucket() {
   if (alone_.defined()) return {index_, View(alone_.data_ptr(), elements_, dtype_), segments_};

@@ -29,9 +29,9 @@ class BucketMemory {
   const std::vector<int>& members() const { return members_; }
   std::size_t bytes() const { return segments_.empty() ? 0 : element_size_ * elements_; }
 
-  // Brings the parameter's gradient here; without one, zeros. A gradient that is alone in its bucket and was born in
-  // the heap stays where it is.
-  void take(torch::Tensor& parameter, std::size_t member);
+  // Brings the parameter's gradient here; without one, zeros. A gradient that is alone in its bucket and was
+  // `born_in_heap` stays where it is.
+  void take(torch::Tensor& parameter, std::size_t member, bool born_in_heap);
   // The notes' place, once every member was taken; null where there is none: they were not asked for, are not f32 on
   // the host, or the gradient stayed where it was.
   float* notes();

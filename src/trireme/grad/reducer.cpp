@@ -7,7 +7,6 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
 #include "trireme/grad/finite.h"
 #include "trireme/grad/heap_allocator.h"
 #include "trireme/grad/spare_core.h"
@@ -116,12 +115,12 @@ void Reducer::take(std::size_t parameter) {
   auto& tensor = const_cast<torch::Tensor&>(parameters_[parameter].tensor);
   auto& place = places_[parameter];
   auto& open = buckets_[place.bucket];
+  born_in_heap_[parameter] = tensor.grad().defined() && born_in_heap(tensor.grad().data_ptr());
   if (tensor.grad().defined()) {
     notes_[kUsed + parameter] = 1;
-    born_in_heap_[parameter] = born_in_heap(tensor.grad().data_ptr());
     if (check_finite_ && bad_here_ < 0 && !all_finite(tensor.grad())) bad_here_ = static_cast<int>(parameter);
   }
-  open.memory->take(tensor, place.member);
+  open.memory->take(tensor, place.member, born_in_heap_[parameter] != 0);
   --open.missing;
 }
 
