@@ -83,53 +83,22 @@ class Bottleneck : public torch::nn::Module {
 };
 
 template <class Block>
-class ResNet : public Model {
- public:
-  ResNet(std::string_view name, const std::array<int, 4>& blocks, const Shape& shape, const Arguments& arguments) {
-    Options options(name, arguments);
-    std::int64_t width = options.integer("width", 64, 1, 1024);
-    options.done();
-    Image image = image_of(name, shape, 8);
-    small_ = image.small();
-
-    conv1_ = register_module("conv1", stem_conv(image, width));
-    bn1_ = register_module("bn1", BatchNorm2d(width));
-    std::int64_t in = width;
-    for (std::size_t stage = 0; stage < blocks.size(); ++stage) {
-      for (int block = 0; block < blocks[stage]; ++block) {
-        std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-        layers_[stage]->push_back(std::make_shared<Block>(in, width << stage, stride));
-        in = (width << stage) * Block::kExpansion;
-      }
-      register_module("layer" + std::to_string(stage + 1), layers_[stage]);
-    }
-    fc_ = register_module("fc", torch::nn::Linear(in, shape.classes));
-    init_convolutions(*this);
-  }
-
-  torch::Tensor forward(torch::Tensor x) override {
-    x = relu_inplace(bn1_->forward(conv1_->forward(x)));
-    if (!small_) x = pool_stem(x);
-    for (Sequential& layer : layers_) x = layer->forward(x);
-    return fc_->forward(x.mean({2, 3}));
-  }
-
- private:
-  bool small_ = false;
-  Conv2d conv1_{nullptr};
-  BatchNorm2d bn1_{nullptr};
-  std::array<Sequential, 4> layers_;
-  torch::nn::Linear fc_{nullptr};
-};
+Made make_resnet(std::string_view name, const std::array<std::int64_t, 4>& blocks, const Shape& shape,
+                 const Arguments& arguments) {
+  Options options(name, arguments);
+  std::int64_t width = options.integer("width", 64, 1, 1024);
+  options.done();
+  return std::make_shared<ResidualNet<Block, 4>>(image_of(name, shape, 8), width, blocks, shape.classes);
+}
 
 }  // namespace
 
 Made make_resnet18(const Shape& shape, const Arguments& arguments) {
-  return std::make_shared<ResNet<BasicBlock>>("resnet18", std::array{2, 2, 2, 2}, shape, arguments);
+  return make_resnet<BasicBlock>("resnet18", {2, 2, 2, 2}, shape, arguments);
 }
 
 Made make_resnet50(const Shape& shape, const Arguments& arguments) {
-  return std::make_shared<ResNet<Bottleneck>>("resnet50", std::array{3, 4, 6, 3}, shape, arguments);
+  return make_resnet<Bottleneck>("resnet50", {3, 4, 6, 3}, shape, arguments);
 }
 
 }  // namespace trireme::models

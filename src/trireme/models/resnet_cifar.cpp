@@ -14,6 +14,8 @@ using torch::nn::Conv2d;
 
 class Block : public torch::nn::Module {
  public:
+  static constexpr std::int64_t kExpansion = 1;
+
   Block(std::int64_t in, std::int64_t width, std::int64_t stride)
       : stride_(stride),
         new_channels_(width - in),
@@ -44,52 +46,20 @@ class Block : public torch::nn::Module {
   BatchNorm2d bn2_;
 };
 
-class CifarResNet : public Model {
- public:
-  CifarResNet(std::string_view name, const Shape& shape, const Arguments& arguments) {
-    Options options(name, arguments);
-    std::int64_t depth = options.integer("depth", 32, 8, 1202);
-    std::int64_t width = options.integer("width", 16, 1, 1024);
-    options.done();
-    if (depth % 6 != 2)
-      throw ConfigError(fmt::format("model {}: depth={} must be 6n + 2: 20, 32, 44, 56", name, depth));
-    Image image = image_of(name, shape, 8);
-    small_ = image.small();
-
-    conv1_ = register_module("conv1", stem_conv(image, width));
-    bn1_ = register_module("bn1", BatchNorm2d(width));
-    std::int64_t in = width;
-    for (std::size_t stage = 0; stage < layers_.size(); ++stage) {
-      for (std::int64_t block = 0; block < (depth - 2) / 6; ++block) {
-        std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-        layers_[stage]->push_back(std::make_shared<Block>(in, width << stage, stride));
-        in = width << stage;
-      }
-      register_module("layer" + std::to_string(stage + 1), layers_[stage]);
-    }
-    fc_ = register_module("fc", torch::nn::Linear(in, shape.classes));
-    init_convolutions(*this);
-  }
-
-  torch::Tensor forward(torch::Tensor x) override {
-    x = relu_inplace(bn1_->forward(conv1_->forward(x)));
-    if (!small_) x = pool_stem(x);
-    for (auto& layer : layers_) x = layer->forward(x);
-    return fc_->forward(x.mean({2, 3}));
-  }
-
- private:
-  bool small_ = false;
-  Conv2d conv1_{nullptr};
-  BatchNorm2d bn1_{nullptr};
-  std::array<torch::nn::Sequential, 3> layers_;
-  torch::nn::Linear fc_{nullptr};
-};
-
 }  // namespace
 
 Made make_resnet32(const Shape& shape, const Arguments& arguments) {
-  return std::make_shared<CifarResNet>("resnet32", shape, arguments);
+  constexpr std::string_view kName = "resnet32";
+  Options options(kName, arguments);
+  std::int64_t depth = options.integer("depth", 32, 8, 1202);
+  std::int64_t width = options.integer("width", 16, 1, 1024);
+  options.done();
+  if (depth % 6 != 2) {
+    throw ConfigError(fmt::format("model {}: depth={} must be 6n + 2: 20, 32, 44, 56", kName, depth));
+  }
+  std::int64_t each = (depth - 2) / 6;
+  return std::make_shared<ResidualNet<Block, 3>>(image_of(kName, shape, 8), width, std::array{each, each, each},
+                                                 shape.classes);
 }
 
 }  // namespace trireme::models
