@@ -29,8 +29,8 @@ before() {
       -S) dir=$2/build/$4; touch "$dir/build.ninja"; echo "-- configuring noise"
         printf "%s\n" "CMAKE_HOME_DIRECTORY:INTERNAL=$2" CMAKE_GENERATOR:INTERNAL=Ninja >"$dir/CMakeCache.txt" ;;
       --build) mkdir -p "$2/bin"; echo "[1/2] Building noise"
-        printf "#!/bin/bash\necho ran in \"\$PWD\" with \$#:\nprintf \"<%%s>\" \"\$@\"\n" >"$2/bin/trireme"
-        chmod +x "$2/bin/trireme" ;;
+        printf "#!/bin/bash\necho ran in \"\$PWD\" with \$#:\nprintf \"<%%s>\" \"\$@\"\n" >"$2/bin/new"
+        chmod +x "$2/bin/new"; mv "$2/bin/new" "$2/bin/trireme" ;;
     esac'
 }
 
