@@ -1,0 +1,83 @@
+// A way to synchronize: who learns what from whom, and when. A state machine over flat memory, driven by the training
+// loop; one file per strategy, one line in the list in strategies.cpp.
+//
+// Every worker calls, from one thread:
+//
+//   begin(replicas)                      collective; all weights are equal
+//   per step: before_forward, (forward and backward), after_backward, (the optimizer's step), after_step
+//   model(out)                           collective; at the end of epochs: the weights to judge and to keep
+//   while (drain()) (the optimizer's step)
+//   finish()                             collective; then every worker's weights are the result
+//
+// A synchronous strategy's workers take the same number of steps; an asynchronous one's take what they get from a
+// common counter. Every wait has the communicator's deadline, and throws as its calls do.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/sync/bucket.h"
+
+namespace trireme::sync {
+
+// What one learner learns with. Most workers have one.
+struct Replica {
+  std::span<float> weights;   // what the next forward reads and the optimizer moves; in the transport's heap
+  std::span<float> gradient;  // of this step, after backward; empty unless the strategy takes_gradient()
+};
+
+struct Step {
+  std::int64_t number = 0;  // this worker's, from 0
+  double lr = 0;
+};
+
+// What a strategy has cost this worker so far.
+struct Report {
+  double wait_s = 0;                           // in which it could do nothing but wait for others
+  std::uint64_t bytes_sent = 0;                // besides what the communicator given to it counts
+  std::map<std::int64_t, std::int64_t> stale;  // steps by staleness: by how many updates (or steps) what was applied
+                                               // lagged; empty where nothing is stale by construction
+  double consensus = -1;  // root mean square distance of the workers' weights to their mean, at the last model();
+                          // negative where all are equal by construction
+};
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  // Whether a replica's gradient, scaled so that the sum over all workers is the mean over the global batch (true), or
+  // the mean over the worker's own batch (false), is what it is trained with.
+  virtual bool shares_gradient() const { return false; }
+  // Whether after_backward() reads or changes gradients: they are then laid out flat.
+  virtual bool takes_gradient() const { return false; }
+  // Whether weights move by somebody else's hand: the optimizer here has nothing to do.
+  virtual bool owns_step() const { return false; }
+  // Whether workers go at their own pace.
+  virtual bool asynchronous() const { return false; }
+  // Whether all workers have come together when this step is done: a good time to agree on something.
+  virtual bool meets(std::int64_t step) const {
+    (void)step;
+    return false;
+  }
+
+  virtual void begin(std::span<const Replica> replicas) = 0;
+  virtual void before_forward(const Step& step) { (void)step; }
+  virtual void after_backward(const Step& step) { (void)step; }
+  virtual void after_step(const Step& step) { (void)step; }
+  // Puts one more gradient in place for the optimizer, if some are still under way. The same answer on every worker.
+  virtual bool drain() { return false; }
+  virtual void finish() = 0;
+
+  // Writes what a user would call the model now; training goes on as if nobody had asked.
+  virtual void model(std::span<float> out) = 0;
+  // What, besides the model, a checkpoint keeps: the same on every worker. To be overwritten on resume, after begin().
+  virtual std::vector<std::pair<std::string, std::span<float>>> state() { return {}; }
+
+  virtual Report report() const { return {}; }
+};
+
+}  // namespace trireme::sync
