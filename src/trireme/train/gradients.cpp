@@ -1,22 +1,17 @@
 #include "trireme/train/gradients.h"
 
 #include "trireme/base/clock.h"
+#include "trireme/data/random.h"
 #include "trireme/grad/autocast.h"
 #include "trireme/models/dropout.h"
 
 namespace trireme::train {
 namespace {
 
-// A stream of its own for every piece of every step (splitmix64's finalizer over each part).
+// A stream of its own for every piece of every step.
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t position, std::uint64_t piece) {
-  std::uint64_t state = seed;
-  for (std::uint64_t part : {epoch, position, piece}) {
-    state += part + 0x9e3779b97f4a7c15;
-    state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
-    state = (state ^ (state >> 27)) * 0x94d049bb133111eb;
-    state ^= state >> 31;
-  }
-  return state;
+  for (std::uint64_t part : {epoch, position, piece}) seed = data::scramble(seed + part);
+  return seed;
 }
 
 void add(std::vector<torch::Tensor>& into, const std::vector<torch::Tensor>& from) {
@@ -90,14 +85,14 @@ torch::Tensor Gradients::forward(const data::Item& item, std::int64_t begin, std
 }
 
 // Told before the last backward, whose exchange carries it.
-void Gradients::tell(const data::Item&, bool stop) {
+void Gradients::tell(bool stop) {
   net_.tell({static_cast<float>(totals_.loss), static_cast<float>(totals_.correct), static_cast<float>(totals_.of),
              stop ? 1.f : 0.f});
 }
 
 void Gradients::in_pieces(const data::Item& item, bool stop) {
   if (item.here == 0) {
-    tell(item, stop);
+    tell(stop);
     net_.contribute_nothing();
     return;
   }
@@ -109,7 +104,7 @@ void Gradients::in_pieces(const data::Item& item, bool stop) {
       auto quiet = net_.no_sync();
       loss.backward();
     } else {
-      tell(item, stop);
+      tell(stop);
       loss.backward();
     }
     totals_.backward_s += now_seconds() - start;
@@ -124,7 +119,7 @@ void Gradients::by_tree(const data::Item& item, bool stop) {
   auto sums = sum(item, 0, pieces_);
   net_.zero_grad();
   for (std::size_t k = 0; k < parameters_.size(); ++k) parameters_[k].mutable_grad() = sums[k];
-  tell(item, stop);
+  tell(stop);
   double start = now_seconds();
   net_.exchange();
   totals_.backward_s += now_seconds() - start;

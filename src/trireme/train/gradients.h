@@ -39,7 +39,7 @@ class Gradients {
   using Sums = std::vector<torch::Tensor>;
   Sums sum(const data::Item& item, std::int64_t low, std::int64_t high);
   Sums leaf(const data::Item& item, std::int64_t piece);
-  void tell(const data::Item& item, bool stop);
+  void tell(bool stop);
 
   const Config& config_;
   Workload& work_;

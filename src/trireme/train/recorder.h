@@ -35,8 +35,6 @@ class Recorder {
   // Collective: gathers the trace. The summary as in run.json.
   nlohmann::json finish(const Place& place, const Evaluation& test, std::string_view status);
 
-  double seconds() const { return seconds_; }
-
  private:
   void trace(const StepOutcome& outcome, const ExchangeTimes& exchange, double optimizer_s, std::int64_t step);
   void write_trace_of_all();
