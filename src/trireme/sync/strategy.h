@@ -14,6 +14,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -49,6 +50,9 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
+  // Whether gradients are exchanged while backward runs, bucket by bucket (grad/): there is nothing else to do then,
+  // and of all that follows only finish() is called.
+  virtual bool in_backward() const { return false; }
   // Whether a replica's gradient, scaled so that the sum over all workers is the mean over the global batch (true), or
   // the mean over the worker's own batch (false), is what it is trained with.
   virtual bool shares_gradient() const { return false; }
@@ -62,6 +66,16 @@ class Strategy {
   virtual bool meets(std::int64_t step) const {
     (void)step;
     return false;
+  }
+
+  // Memory for a replica's weights and gradient where not any will do; null: the communicator's heap.
+  virtual std::shared_ptr<float[]> weights_memory(std::size_t count) {
+    (void)count;
+    return nullptr;
+  }
+  virtual std::shared_ptr<float[]> gradient_memory(std::size_t count) {
+    (void)count;
+    return nullptr;
   }
 
   virtual void begin(std::span<const Replica> replicas) = 0;
