@@ -3,17 +3,31 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trireme/sync/strategy.h"
 
 namespace trireme::sync {
 
-// A setting of a strategy. Its default's text says what kind of value it takes.
+// The values a setting may have.
+struct Allowed {
+  enum class Kind { integer, number, word } kind = Kind::word;
+  double least = 0, most = 0;           // of numbers
+  std::vector<std::string_view> words;  // instead of numbers, or besides
+  // "a whole number from 1 to 64, or auto"
+  std::string text() const;
+  bool holds(std::string_view value) const;
+};
+Allowed whole_number(double least, double most, std::vector<std::string_view> or_words = {});
+Allowed number(double least, double most, std::vector<std::string_view> or_words = {});
+Allowed one_of(std::vector<std::string_view> words);
+
 struct Setting {
   std::string_view name;      // "H"
   std::string_view fallback;  // "8"
   std::string_view help;      // one line
+  Allowed allowed;
 };
 
 // What a strategy is made for.
@@ -24,19 +38,18 @@ struct Surroundings {
   std::uint64_t seed = 1;
 };
 
-// The settings of a chosen strategy, checked against its list: every one of them has a value.
+// The settings of a chosen strategy: every one of them has a value, and an allowed one.
 class Values {
  public:
   std::string_view text(std::string_view name) const;
-  // ConfigError names the strategy, the setting and what is allowed.
-  std::int64_t integer(std::string_view name, std::int64_t least, std::int64_t most) const;
-  double number(std::string_view name, double least, double most) const;
-  std::string one_of(std::string_view name, std::span<const std::string_view> allowed) const;
+  bool is(std::string_view name, std::string_view word) const { return text(name) == word; }
+  // Of settings whose value is no word.
+  std::int64_t integer(std::string_view name) const;
+  double number(std::string_view name) const;
 
  private:
   friend struct Choice;
-  std::string strategy_;
-  std::vector<std::pair<std::string, std::string>> values_;
+  std::vector<std::pair<std::string_view, std::string>> values_;  // in the order of the kind's settings
 };
 
 struct Kind {
@@ -49,13 +62,15 @@ struct Kind {
 // All of them, in the order of the documentation.
 const std::vector<Kind>& strategies();
 
-// A strategy by name, with its settings. Throws ConfigError that lists the valid names, settings or values.
+// A strategy by name, with its settings.
 struct Choice {
   const Kind* kind = nullptr;
   Values values;
+  // Throws ConfigError that lists the valid names, settings or values.
   static Choice parse(std::string_view text);
   // "local-sgd:H=8", with every setting.
   std::string text() const;
+  std::unique_ptr<Strategy> make(const Surroundings& around) const { return kind->make(values, around); }
 };
 
 }  // namespace trireme::sync

@@ -32,7 +32,7 @@ struct Replica {
 };
 
 struct Step {
-  std::int64_t number = 0;  // this worker's, from 0
+  std::int64_t number = 0;  // this worker's, from 0; goes on counting after a resume
   double lr = 0;
 };
 
@@ -60,6 +60,10 @@ class Strategy {
   virtual bool takes_gradient() const { return false; }
   // Whether weights move by somebody else's hand: the optimizer here has nothing to do.
   virtual bool owns_step() const { return false; }
+  // Asked after after_backward(): whether the optimizer leaves this step out, as no gradient is in place yet.
+  virtual bool skips_step() const { return false; }
+  // How many replicas a worker trains with; 0: a number to be found by watching throughput (learner_tuner.h).
+  virtual int learners() const { return 1; }
   // Whether workers go at their own pace.
   virtual bool asynchronous() const { return false; }
   // Whether all workers have come together when this step is done: a good time to agree on something.

@@ -1,0 +1,31 @@
+// One-shot averaging (Zinkevich et al., 2010): workers never speak until the end, w ← (1/N) Σ_i w_i. From different
+// starts that would be the mean of unrelated models; all start from the same here.
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/mean.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+class AverageAtEnd : public OneLearner {
+ public:
+  using OneLearner::OneLearner;
+  void finish() override {
+    Waiting waiting(report_);
+    world_.all_reduce(weights_, Op::avg);
+  }
+  void model(std::span<float> out) override { report_.consensus = mean_of_all(world_, weights_, out); }
+};
+
+}  // namespace
+
+Kind average_at_end() {
+  return {.name = "average-at-end",
+          .summary = "every worker on its own; models averaged once, at the end",
+          .settings = {},
+          .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            return std::make_unique<AverageAtEnd>(around.world);
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,74 @@
+// DiLoCo (Douillard et al., 2023): local steps, and an outer optimizer on what they achieved. Every H steps
+//   Δ ← θ − (1/N) Σ_i θ_i        m ← μ m + Δ        θ ← θ − η_o (Δ + μ m)        θ_i ← θ
+// η_o and μ are the outer rate and the outer (Nesterov) momentum. η_o = 1, μ = 0 is local SGD. 2(N−1)/N of a model sent
+// every H steps. θ is the model.
+#include "trireme/sync/flat.h"
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/mean.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+class DiLoCo : public OneLearner {
+ public:
+  DiLoCo(Communicator& world, std::int64_t period, double rate, double momentum)
+      : OneLearner(world), period_(period), rate_(static_cast<float>(rate)), mu_(static_cast<float>(momentum)) {}
+
+  void start() override {
+    theta_ = Flat(world_, weights_);
+    momentum_ = Flat(world_, weights_.size());
+  }
+  bool meets(std::int64_t step) const override { return (step + 1) % period_ == 0; }
+  void after_step(const Step& step) override {
+    moved_ = true;
+    if (meets(step.number)) outer_step();
+  }
+  // What was learned since the last round counts too.
+  void finish() override {
+    if (moved_) outer_step();
+  }
+  void model(std::span<float> out) override {
+    copy(theta_.span(), out);
+    report_.consensus = distance_to(world_, theta_.span(), weights_);
+  }
+  std::vector<std::pair<std::string, std::span<float>>> state() override { return {{"momentum", momentum_.span()}}; }
+
+ private:
+  void outer_step() {
+    {
+      Waiting waiting(report_);
+      world_.all_reduce(weights_, Op::avg);
+    }
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      const float delta = theta_[i] - weights_[i];
+      momentum_[i] = mu_ * momentum_[i] + delta;
+      theta_[i] -= rate_ * (delta + mu_ * momentum_[i]);
+      weights_[i] = theta_[i];
+    }
+    moved_ = false;
+  }
+
+  const std::int64_t period_;  // H
+  const float rate_;           // η_o
+  const float mu_;
+  Flat theta_;
+  Flat momentum_;  // m
+  bool moved_ = false;
+};
+
+}  // namespace
+
+Kind diloco() {
+  return {.name = "diloco",
+          .summary = "local steps; every H of them an outer step with momentum",
+          .settings = {{"H", "16", "steps between outer steps", whole_number(1, kMany)},
+                       {"outer-lr", "0.7", "learning rate of the outer step", number(0, 10)},
+                       {"outer-momentum", "0.9", "Nesterov momentum of the outer step", number(0, 0.9999)}},
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            return std::make_unique<DiLoCo>(around.world, values.integer("H"), values.number("outer-lr"),
+                                            values.number("outer-momentum"));
+          }};
+}
+
+}  // namespace trireme::sync

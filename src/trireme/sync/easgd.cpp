@@ -1,0 +1,64 @@
+// Elastic averaging SGD (Zhang, Choromanska, LeCun, 2015), synchronous: workers are tied to a centre x̃ by springs.
+// Every τ steps, from the same x_i and x̃,
+//   x_i ← x_i − α (x_i − x̃)        x̃ ← x̃ + α Σ_i (x_i − x̃)
+// The centre is kept by every worker: Σ (x_i − x̃) = N (mean − x̃), so one all-reduce of the models does, 2(N−1)/N of a
+// model sent every τ steps. The paper's α is β/N with β = 0.9. The centre is the model.
+#include "trireme/sync/flat.h"
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/mean.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+constexpr double kBeta = 0.9;
+
+class Easgd : public OneLearner {
+ public:
+  Easgd(Communicator& world, std::int64_t period, double alpha)
+      : OneLearner(world), period_(period), alpha_(static_cast<float>(alpha)) {}
+
+  void start() override {
+    centre_ = Flat(world_, weights_);
+    mean_ = Flat(world_, weights_.size());
+  }
+  bool meets(std::int64_t step) const override { return (step + 1) % period_ == 0; }
+  void after_step(const Step& step) override {
+    if (!meets(step.number)) return;
+    {
+      Waiting waiting(report_);
+      world_.all_reduce(weights_, mean_.span(), Op::avg);
+    }
+    const float beta = alpha_ * static_cast<float>(world_.size());
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      weights_[i] -= alpha_ * (weights_[i] - centre_[i]);
+      centre_[i] += beta * (mean_[i] - centre_[i]);
+    }
+  }
+  void finish() override { copy(centre_.span(), weights_); }
+  void model(std::span<float> out) override {
+    copy(centre_.span(), out);
+    report_.consensus = distance_to(world_, centre_.span(), weights_);
+  }
+
+ private:
+  const std::int64_t period_;  // τ
+  const float alpha_;
+  Flat centre_;  // x̃
+  Flat mean_;
+};
+
+}  // namespace
+
+Kind easgd() {
+  return {.name = "easgd",
+          .summary = "every worker on its own, tied to a centre by a spring",
+          .settings = {{"tau", "8", "steps between pulls", whole_number(1, kMany)},
+                       {"alpha", "auto", "strength of a pull; auto: 0.9 / workers", number(0, 1, {"auto"})}},
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            const double alpha = values.is("alpha", "auto") ? kBeta / around.world.size() : values.number("alpha");
+            return std::make_unique<Easgd>(around.world, values.integer("tau"), alpha);
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,42 @@
+// Local SGD (Stich, 2019): every worker steps on its own, and every H steps the models are averaged:
+//   w_i ← w_i − η g_i(w_i);   every H steps  w_i ← (1/N) Σ_j w_j
+// 2(N−1)/N of a model sent every H steps. H = 1 with plain SGD is the mean of gradients.
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/mean.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+class LocalSgd : public OneLearner {
+ public:
+  LocalSgd(Communicator& world, std::int64_t period) : OneLearner(world), period_(period) {}
+
+  bool meets(std::int64_t step) const override { return (step + 1) % period_ == 0; }
+  void after_step(const Step& step) override {
+    if (meets(step.number)) average();
+  }
+  void finish() override { average(); }
+  void model(std::span<float> out) override { report_.consensus = mean_of_all(world_, weights_, out); }
+
+ private:
+  void average() {
+    Waiting waiting(report_);
+    world_.all_reduce(weights_, Op::avg);
+  }
+
+  const std::int64_t period_;  // H
+};
+
+}  // namespace
+
+Kind local_sgd() {
+  return {.name = "local-sgd",
+          .summary = "every worker on its own; models averaged every H steps",
+          .settings = {{"H", "8", "steps between averages", whole_number(1, kMany)}},
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            return std::make_unique<LocalSgd>(around.world, values.integer("H"));
+          }};
+}
+
+}  // namespace trireme::sync

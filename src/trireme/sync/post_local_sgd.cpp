@@ -1,0 +1,52 @@
+// Post-local SGD (Lin et al., 2020): the mean of gradients while weights move fast, local SGD afterwards:
+//   step < W:  w ← w − η·(1/N) Σ_i g_i(w);   then  w_i ← w_i − η g_i(w_i), every H steps  w_i ← (1/N) Σ_j w_j
+// W is `warmup` of all steps. 2(N−1)/N of a model sent per step at first, then every H steps.
+#include <cmath>
+
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/mean.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+class PostLocalSgd : public OneLearner {
+ public:
+  PostLocalSgd(Communicator& world, std::int64_t period, std::int64_t warmup)
+      : OneLearner(world), period_(period), warmup_(warmup) {}
+
+  bool takes_gradient() const override { return warmup_ > 0; }
+  bool meets(std::int64_t step) const override { return step < warmup_ || (step + 1) % period_ == 0; }
+  void after_backward(const Step& step) override {
+    if (step.number < warmup_) average(gradient_);
+  }
+  void after_step(const Step& step) override {
+    if (step.number >= warmup_ && meets(step.number)) average(weights_);
+  }
+  void finish() override { average(weights_); }
+  void model(std::span<float> out) override { report_.consensus = mean_of_all(world_, weights_, out); }
+
+ private:
+  void average(std::span<float> of) {
+    Waiting waiting(report_);
+    world_.all_reduce(of, Op::avg);
+  }
+
+  const std::int64_t period_;  // H
+  const std::int64_t warmup_;  // W
+};
+
+}  // namespace
+
+Kind post_local_sgd() {
+  return {.name = "post-local-sgd",
+          .summary = "mean of gradients during a warm-up, then local SGD",
+          .settings = {{"H", "8", "steps between averages after the warm-up", whole_number(1, kMany)},
+                       {"warmup", "0.5", "share of all steps that average gradients", number(0, 1)}},
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            const auto warmup = std::llround(values.number("warmup") * static_cast<double>(around.total_steps));
+            return std::make_unique<PostLocalSgd>(around.world, values.integer("H"), warmup);
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,170 @@
+// A training loop without LibTorch: quadratic losses that differ by worker and step, plain SGD, and the calls of a
+// strategy in their documented order. Beside it what a plain sequential oracle needs.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "trireme/collective/communicator.h"
+#include "trireme/sync/strategies.h"
+
+namespace trireme::sync::test {
+
+inline constexpr std::size_t kCount = 17;
+using Vector = std::vector<double>;
+
+// A number in [0, 1) for each key.
+inline double uniform(std::uint64_t a, std::uint64_t b, std::uint64_t c) {
+  std::uint64_t x = (a * 0x9E3779B97F4A7C15u) ^ (b + 1) * 0xBF58476D1CE4E5B9u ^ (c + 1) * 0x94D049BB133111EBu;
+  for (int i = 0; i < 3; ++i) {
+    x ^= x >> 31;
+    x *= 0xD6E8FEB86659FD93u;
+  }
+  return static_cast<double>(x >> 11) * 0x1p-53;
+}
+
+// loss_j(w) = ½ Σ_i h_ij (w_i − t_ij(step))²: curvature h between 0.5 and 1.5, targets between −1 and 1 around zero.
+struct Losses {
+  bool noisy = true;    // whether targets change from step to step
+  bool shared = false;  // whether all learners have the same
+  double gradient(int learner, std::int64_t step, std::size_t i, double w) const {
+    const auto who = static_cast<std::uint64_t>(shared ? 0 : learner);
+    const double curvature = 0.5 + uniform(1, who, i);
+    const double target = 2 * uniform(2 + (noisy ? static_cast<std::uint64_t>(step) : 0), who, i) - 1;
+    return curvature * (w - target);
+  }
+  Vector gradient(int learner, std::int64_t step, const Vector& w) const {
+    Vector result(w.size());
+    for (std::size_t i = 0; i < w.size(); ++i) result[i] = gradient(learner, step, i, w[i]);
+    return result;
+  }
+};
+
+inline double start_value(std::size_t i) { return 0.25 * static_cast<double>(i) - 1.5; }
+inline Vector start() {
+  Vector w(kCount);
+  for (std::size_t i = 0; i < kCount; ++i) w[i] = start_value(i);
+  return w;
+}
+
+// One worker's learner, in the transport's heap.
+struct Learner {
+  explicit Learner(Communicator& world, std::shared_ptr<float[]> weights = nullptr)
+      : memory(weights ? std::move(weights) : world.allocate<float>(kCount)), grads(world.allocate<float>(kCount)) {
+    for (std::size_t i = 0; i < kCount; ++i)
+      memory[static_cast<std::ptrdiff_t>(i)] = static_cast<float>(start_value(i));
+  }
+  std::span<float> weights() const { return {memory.get(), kCount}; }
+  std::span<float> gradient() const { return {grads.get(), kCount}; }
+  Replica replica(const Strategy& strategy) const {
+    return {weights(), strategy.takes_gradient() ? gradient() : std::span<float>()};
+  }
+  std::shared_ptr<float[]> memory, grads;
+};
+
+inline Vector values(std::span<const float> from) { return Vector(from.begin(), from.end()); }
+
+// Plain SGD.
+inline void descend(const Learner& learner, double lr) {
+  for (std::size_t i = 0; i < kCount; ++i) learner.weights()[i] -= static_cast<float>(lr) * learner.gradient()[i];
+}
+
+// Forward and backward: the gradient, scaled as the strategy wants it.
+inline void compute(Communicator& world, const Strategy& strategy, const Losses& losses, const Learner& learner,
+                    int number, std::int64_t step) {
+  const double scale = strategy.shares_gradient() ? 1.0 / world.size() : 1.0;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const double g = losses.gradient(number, step, i, learner.weights()[i]);
+    learner.gradient()[i] = static_cast<float>(scale * g);
+  }
+}
+
+// `watch(step, weights)` after every step. `name` because allreduce leaves the exchange to others.
+inline void train(Communicator& world, Strategy& strategy, std::string_view name, const Losses& losses,
+                  const Learner& learner, std::int64_t steps, double lr,
+                  const std::function<void(std::int64_t, std::span<const float>)>& watch = {}) {
+  const std::vector<Replica> replicas{learner.replica(strategy)};
+  strategy.begin(replicas);
+  for (std::int64_t number = 0; number < steps; ++number) {
+    const Step step{number, lr};
+    strategy.before_forward(step);
+    compute(world, strategy, losses, learner, world.rank(), number);
+    if (name == "allreduce") world.all_reduce(learner.gradient(), Op::sum);
+    strategy.after_backward(step);
+    if (!strategy.skips_step()) descend(learner, lr);
+    strategy.after_step(step);
+    if (watch) watch(number, learner.weights());
+  }
+  while (strategy.drain()) descend(learner, lr);
+  strategy.finish();
+}
+
+// What a run leaves behind, by rank.
+struct Traces {
+  std::vector<std::vector<Vector>> after_step;  // [rank][step]
+  std::vector<Vector> result;
+  std::vector<Vector> model;  // asked for after the last step, before finish
+  std::vector<Report> report;
+};
+
+// Runs a strategy that every worker has one learner for, as a world of threads.
+inline Traces run(int ranks, const std::string& text, const Losses& losses, std::int64_t steps, double lr,
+                  std::int64_t model_after = -1) {
+  Traces traces;
+  traces.after_step.resize(static_cast<std::size_t>(ranks));
+  traces.result.resize(static_cast<std::size_t>(ranks));
+  traces.model.resize(static_cast<std::size_t>(ranks));
+  traces.report.resize(static_cast<std::size_t>(ranks));
+  run_threads(ranks, [&](Communicator& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    const auto choice = Choice::parse(text);
+    auto strategy = choice.make({.world = world, .steps_per_epoch = steps, .total_steps = steps, .seed = 7});
+    const Learner learner(world);
+    train(world, *strategy, choice.kind->name, losses, learner, steps, lr,
+          [&](std::int64_t step, std::span<const float> weights) {
+            traces.after_step[rank].push_back(values(weights));
+            if (step != model_after) return;
+            std::vector<float> out(kCount);
+            strategy->model(out);
+            traces.model[rank] = values(out);
+          });
+    traces.result[rank] = values(learner.weights());
+    traces.report[rank] = strategy->report();
+  });
+  return traces;
+}
+
+// ---- Oracles' arithmetic ----
+
+inline Vector mean(const std::vector<Vector>& all) {
+  Vector result(all[0].size());
+  for (const auto& one : all) {
+    for (std::size_t i = 0; i < result.size(); ++i) result[i] += one[i] / static_cast<double>(all.size());
+  }
+  return result;
+}
+// a + factor·b
+inline Vector plus(Vector a, double factor, const Vector& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += factor * b[i];
+  return a;
+}
+inline double rms_distance(const std::vector<Vector>& all, const Vector& centre) {
+  double square = 0;
+  for (const auto& one : all) {
+    for (std::size_t i = 0; i < one.size(); ++i) square += (one[i] - centre[i]) * (one[i] - centre[i]);
+  }
+  return std::sqrt(square / static_cast<double>(all.size()));
+}
+
+inline void expect_near(const Vector& got, const Vector& expected, const std::string& where, double within = 2e-5) {
+  ASSERT_EQ(got.size(), expected.size()) << where;
+  for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], within) << where << ", element " << i;
+}
+
+}  // namespace trireme::sync::test
