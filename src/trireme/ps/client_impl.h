@@ -1,0 +1,118 @@
+// A worker's end. One thread owns the connections; callers queue operations and wait. Invariant: of one shard, no
+// operation is sent before every earlier one was; so a server sees a worker's pushes in order, whatever is sent again.
+#pragma once
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "trireme/ps/client.h"
+#include "trireme/ps/link.h"
+#include "trireme/ps/memory.h"
+#include "trireme/ps/messages.h"
+
+namespace trireme::ps {
+
+class Client::Impl {
+ public:
+  explicit Impl(ClientOptions options);
+  ~Impl();
+
+  // One push, pull or init of all shards.
+  struct Operation {
+    enum class Kind { push, pull, look, init } kind = Kind::push;  // look: a pull of no values
+    std::uint64_t id = 0;
+    std::uint64_t sequence = 0, clock = 0;  // of a pull: the pushes before it
+    double lr = 0;
+    std::span<const float> from;  // a gradient or first values, flat
+    std::span<float> into;
+    bool patient = false;
+    // Sparse: of each shard the segments, relative to it, and where its values begin.
+    bool sparse = false;
+    std::vector<std::vector<Segment>> segments;
+    std::vector<float> values;
+    std::vector<std::size_t> value_begins;
+
+    enum class State : std::uint8_t { queued, sent, done };
+    std::vector<State> shards;
+    std::size_t left = 0;  // shards not done
+    Clock::time_point not_before{};
+    Outcome outcome;
+    std::uint64_t minimum = 0;
+  };
+
+  WorkerId id() const { return id_; }
+  void declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline);
+  std::uint64_t submit(Operation operation);
+  bool done(std::uint64_t id);
+  Operation wait(std::uint64_t id, Deadline deadline);
+  // Sends a request to the coordinator; its answer, without the mark of success.
+  std::string call(Kind kind, std::string body, Deadline deadline);
+  void tell(Kind kind, std::string body);
+  void check_size(std::size_t count) const;
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  // All of the following are guarded by mutex_.
+  View view_;
+  std::uint64_t pushes_ = 0, clock_ = 0;
+  bool late_ = false;
+  std::uint64_t bytes_moved_ = 0;
+  WorkerMemory memory_;  // safe by itself
+
+ private:
+  struct Request {
+    std::uint64_t operation = 0, link = 0;
+    std::vector<std::uint32_t> shards;
+  };
+  struct Call {
+    bool done = false;
+    std::string body;
+  };
+
+  // The thread's; client_io.cpp.
+  Sink place(const Header& header);
+  void frame(Link& link, Frame& frame);
+  void closed(Link& link, const std::string& why);
+  Duration tick();
+  void from_coordinator(Frame& frame);
+  void from_server(Frame& frame);
+  void set_view(View view);
+  void fail(const std::string& why);
+  // With mutex_ held.
+  void pump();
+  void send(Operation& operation, ServerId server, const std::vector<std::uint32_t>& shards);
+  void send_push(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
+  void send_pull(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
+  Link* link_to(ServerId server);
+  void take_back(std::uint64_t link);
+  Operation* find(std::uint64_t id);
+  void finish(Operation& operation, const std::vector<std::uint32_t>& shards);
+  void throw_if_failed() const;
+  std::string describe_wait(const Operation& operation) const;
+  Header header(Kind kind, std::uint64_t request = 0) const;
+
+  ClientOptions options_;
+  WorkerId id_ = kNobody;  // constant once welcomed
+  double lease_s_ = 2;
+  Loop loop_;
+  // The thread's alone.
+  std::uint64_t coordinator_ = 0;
+  std::map<ServerId, std::uint64_t> server_links_;
+  Clock::time_point last_beat_{}, next_call_{};
+  // Guarded by mutex_.
+  bool welcomed_ = false, left_ = false;
+  std::string failure_;
+  std::list<Operation> operations_;  // oldest first; until they are waited for
+  std::uint64_t next_id_ = 1;
+  std::map<std::uint64_t, Request> requests_;
+  std::map<std::uint64_t, Call> calls_;
+  std::vector<std::pair<Header, std::string>> to_coordinator_;
+  std::vector<std::uint64_t> read_version_, read_applied_;  // by shard
+
+  std::jthread thread_;
+};
+
+}  // namespace trireme::ps

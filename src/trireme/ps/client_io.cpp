@@ -1,0 +1,300 @@
+// What the one thread of a client does: it sends what is queued, again where it must, and takes the answers.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trireme/base/error.h"
+#include "trireme/ps/client_impl.h"
+#include "trireme/ps/endpoint.h"
+
+namespace trireme::ps {
+
+using namespace std::chrono_literals;
+
+Header Client::Impl::header(Kind kind, std::uint64_t request) const {
+  Header head;
+  head.kind = kind;
+  head.request = request;
+  head.epoch = view_.epoch;
+  return head;
+}
+
+void Client::Impl::fail(const std::string& why) {
+  if (failure_.empty()) failure_ = why;
+  changed_.notify_all();
+}
+
+Sink Client::Impl::place(const Header& head) {
+  std::lock_guard lock(mutex_);
+  if (head.kind != Kind::values || head.payload > view_.layout.count() * sizeof(float)) {
+    throw ProtocolError("a payload that no worker expects");
+  }
+  bytes_moved_ += head.payload;
+  auto found = requests_.find(head.request);
+  Operation* operation = found == requests_.end() ? nullptr : find(found->second.operation);
+  if (!operation || operation->kind != Operation::Kind::pull) {
+    auto nowhere = std::make_shared<std::vector<std::byte>>(head.payload);
+    return {{std::span(*nowhere)}, nowhere};
+  }
+  Sink sink;
+  for (std::uint32_t shard : found->second.shards) {
+    Segment range = view_.layout.shard(shard);
+    sink.parts.push_back(std::as_writable_bytes(operation->into.subspan(range.offset, range.count)));
+  }
+  return sink;
+}
+
+void Client::Impl::frame(Link& link, Frame& frame) {
+  std::lock_guard lock(mutex_);
+  if (link.id() == coordinator_) {
+    from_coordinator(frame);
+  } else {
+    from_server(frame);
+  }
+}
+
+void Client::Impl::from_coordinator(Frame& frame) {
+  Unpacker from(frame.body);
+  switch (frame.header.kind) {
+    case Kind::welcome:
+      id_ = from.get<WorkerId>();
+      lease_s_ = from.get<double>();
+      late_ = !from.flag();
+      welcomed_ = true;
+      break;
+    case Kind::view:
+      set_view(unpack_view(from));
+      break;
+    case Kind::refuse:
+      fail(fmt::format("worker {}: {}", id_ == kNobody ? options_.rank : static_cast<int>(id_), from.text()));
+      break;
+    case Kind::answer:
+      if (auto call = calls_.find(frame.header.request); call != calls_.end()) {
+        call->second = {true, std::move(frame.body)};
+      }
+      break;
+    case Kind::leave:
+      left_ = true;
+      break;
+    default:
+      break;
+  }
+  changed_.notify_all();
+}
+
+void Client::Impl::set_view(View view) {
+  view_ = std::move(view);
+  read_version_.resize(view_.layout.shards());
+  read_applied_.resize(view_.layout.shards());
+  if (!view_.failure.empty()) fail(view_.failure);
+  for (auto at = server_links_.begin(); at != server_links_.end();) {
+    if (view_.server(at->first)) {
+      ++at;
+      continue;
+    }
+    std::uint64_t link = at->second;
+    at = server_links_.erase(at);
+    if (Link* old = loop_.find(link)) loop_.close(*old);
+    take_back(link);
+  }
+}
+
+void Client::Impl::finish(Operation& operation, const std::vector<std::uint32_t>& shards) {
+  for (std::uint32_t shard : shards) {
+    if (operation.shards[shard] == Operation::State::done) continue;
+    operation.shards[shard] = Operation::State::done;
+    --operation.left;
+  }
+  if (operation.left == 0) changed_.notify_all();
+}
+
+void Client::Impl::from_server(Frame& frame) {
+  auto found = requests_.find(frame.header.request);
+  if (found == requests_.end()) return;
+  Request request = std::move(found->second);
+  requests_.erase(found);
+  Operation* operation = find(request.operation);
+  if (!operation) return;
+  Unpacker from(frame.body);
+  if (frame.header.kind == Kind::done) {
+    operation->outcome.staleness = std::max(operation->outcome.staleness, from.get<std::uint64_t>());
+    finish(*operation, request.shards);
+  } else if (frame.header.kind == Kind::values) {
+    ValuesBody body = unpack_values(frame.body);
+    operation->outcome.held_s = std::max(operation->outcome.held_s, body.held_s);
+    for (auto& part : body.parts) {
+      operation->outcome.version = std::min(operation->outcome.version, part.version);
+      operation->minimum = std::max(operation->minimum, part.minimum);
+      if (operation->kind != Operation::Kind::pull || part.shard >= read_version_.size()) continue;
+      read_version_[part.shard] = part.version;
+      read_applied_[part.shard] = part.applied;
+    }
+    finish(*operation, request.shards);
+  } else if (frame.header.kind == Kind::reject) {
+    auto refusal = from.get<Refusal>();
+    if (refusal == Refusal::gone) return fail(fmt::format("worker {} does not belong to the job any more", id_));
+    for (std::uint32_t shard : request.shards) operation->shards[shard] = Operation::State::queued;
+    if (refusal == Refusal::not_here) operation->not_before = Clock::now() + 2ms;
+  } else {
+    throw ProtocolError("a frame that no worker takes");
+  }
+}
+
+void Client::Impl::closed(Link& link, const std::string& why) {
+  std::lock_guard lock(mutex_);
+  if (link.id() == coordinator_) {
+    return fail(fmt::format("worker {}: the coordinator of the parameter server is gone ({})", id_, why));
+  }
+  std::erase_if(server_links_, [&](auto& entry) { return entry.second == link.id(); });
+  take_back(link.id());
+}
+
+void Client::Impl::take_back(std::uint64_t link) {
+  for (auto at = requests_.begin(); at != requests_.end();) {
+    if (at->second.link != link) {
+      ++at;
+      continue;
+    }
+    if (Operation* operation = find(at->second.operation)) {
+      for (std::uint32_t shard : at->second.shards) operation->shards[shard] = Operation::State::queued;
+    }
+    at = requests_.erase(at);
+  }
+}
+
+Duration Client::Impl::tick() {
+  std::lock_guard lock(mutex_);
+  Link* coordinator = loop_.find(coordinator_);
+  if (coordinator && welcomed_) {
+    for (auto& [head, body] : to_coordinator_) coordinator->send(head, body);
+    to_coordinator_.clear();
+    if (Clock::now() - last_beat_ >= std::chrono::duration<double>(lease_s_ / 4)) {
+      last_beat_ = Clock::now();
+      coordinator->send(header(Kind::beat), {});
+    }
+  }
+  pump();
+  // Something that could not be sent is tried again soon.
+  bool waits = std::ranges::any_of(operations_, [](auto& operation) {
+    return std::ranges::find(operation.shards, Operation::State::queued) != operation.shards.end();
+  });
+  if (waits) return 2ms;
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(lease_s_ / 4));
+}
+
+void Client::Impl::pump() {
+  if (!failure_.empty()) return;
+  std::vector<bool> blocked(view_.layout.shards());
+  for (Operation& operation : operations_) {
+    if (operation.left == 0) continue;
+    bool early = Clock::now() < operation.not_before;
+    std::map<ServerId, std::vector<std::uint32_t>> by_server;
+    for (std::uint32_t shard = 0; shard < operation.shards.size(); ++shard) {
+      if (operation.shards[shard] != Operation::State::queued) continue;
+      ServerId head = view_.head(shard);
+      if (!blocked[shard] && !early && head != kNobody) by_server[head].push_back(shard);
+      blocked[shard] = true;
+    }
+    for (auto& [server, shards] : by_server) {
+      send(operation, server, shards);
+      for (std::uint32_t shard : shards) {
+        if (operation.shards[shard] == Operation::State::sent) blocked[shard] = false;
+      }
+    }
+  }
+}
+
+Link* Client::Impl::link_to(ServerId server) {
+  if (auto known = server_links_.find(server); known != server_links_.end()) {
+    if (Link* link = loop_.find(known->second)) return link;
+  }
+  const ServerInfo* info = view_.server(server);
+  if (!info || Clock::now() < next_call_) return nullptr;
+  try {
+    std::string endpoint = endpoint_of(*info, options_.reach);
+    if (endpoint.empty()) {
+      fail(fmt::format("server {} does not listen for workers on other hosts; start it with --listen HOST:0",
+                       info->name));
+      return nullptr;
+    }
+    Link& link = loop_.add(connect_to(endpoint, options_.key, info->name, Deadline::in(200ms)), is_unix(endpoint));
+    Packer body;
+    body.put(Role::worker_of_server).put(id_).put(link.is_unix() ? memory_.reserve() : 0);
+    link.send(header(Kind::hello), body.take(), {}, link.is_unix() ? memory_.descriptor() : -1);
+    server_links_[server] = link.id();
+    return &link;
+  } catch (const ProtocolError& error) {
+    fail(error.what());
+  } catch (const Error&) {
+    next_call_ = Clock::now() + 20ms;  // until the coordinator finds that it is gone
+  }
+  return nullptr;
+}
+
+void Client::Impl::send(Operation& operation, ServerId server, const std::vector<std::uint32_t>& shards) {
+  Link* link = link_to(server);
+  if (!link) return;
+  std::uint64_t request = next_id_++;
+  requests_[request] = {operation.id, link->id(), shards};
+  for (std::uint32_t shard : shards) operation.shards[shard] = Operation::State::sent;
+  switch (operation.kind) {
+    case Operation::Kind::push:
+      return send_push(operation, *link, request, shards);
+    case Operation::Kind::init: {
+      Payload payload;
+      for (std::uint32_t shard : shards) {
+        Segment range = view_.layout.shard(shard);
+        payload.parts.push_back(std::as_bytes(operation.from.subspan(range.offset, range.count)));
+      }
+      return link->send(header(Kind::init, request), Packer().list(shards).take(), std::move(payload));
+    }
+    default:
+      return send_pull(operation, *link, request, shards);
+  }
+}
+
+void Client::Impl::send_push(Operation& operation, Link& link, std::uint64_t request,
+                             const std::vector<std::uint32_t>& shards) {
+  auto memory = operation.sparse ? std::nullopt : memory_.offset_of(operation.from.data(), operation.from.size());
+  PushBody body{id_, operation.sequence, operation.clock, operation.lr, link.is_unix() && memory, operation.patient, {}};
+  Payload payload;
+  for (std::uint32_t shard : shards) {
+    Segment range = view_.layout.shard(shard);
+    PushBody::Part part{shard, read_version_[shard], read_applied_[shard], operation.sparse, {}, 0};
+    std::span<const float> values;
+    if (operation.sparse) {
+      part.segments = operation.segments[shard];
+      std::size_t begin = operation.value_begins[shard];
+      values = std::span<const float>(operation.values).subspan(begin, operation.value_begins[shard + 1] - begin);
+    } else {
+      values = operation.from.subspan(range.offset, range.count);
+    }
+    if (body.direct) {
+      part.memory = *memory + range.offset * sizeof(float);
+    } else {
+      payload.parts.push_back(std::as_bytes(values));
+      bytes_moved_ += values.size_bytes();
+    }
+    body.parts.push_back(std::move(part));
+  }
+  link.send(header(Kind::push, request), pack(body), std::move(payload));
+}
+
+void Client::Impl::send_pull(Operation& operation, Link& link, std::uint64_t request,
+                             const std::vector<std::uint32_t>& shards) {
+  bool looks = operation.kind == Operation::Kind::look;
+  auto memory = looks ? std::nullopt : memory_.offset_of(operation.into.data(), operation.into.size());
+  PullBody body{id_, operation.sequence, operation.clock, PullBody::What::payload, {}};
+  if (looks) {
+    body.what = PullBody::What::nothing;
+  } else if (link.is_unix() && memory) {
+    body.what = PullBody::What::direct;
+  }
+  for (std::uint32_t shard : shards) {
+    Segment range = view_.layout.shard(shard);
+    body.parts.push_back({shard, memory ? *memory + range.offset * sizeof(float) : 0});
+  }
+  link.send(header(Kind::pull, request), pack(body));
+}
+
+}  // namespace trireme::ps

@@ -1,0 +1,24 @@
+#include "trireme/ps/clock.h"
+
+#include <fmt/format.h>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+
+namespace trireme::ps {
+
+Consistency parse_consistency(std::string_view text) {
+  if (text == "bsp") return Consistency::bsp();
+  if (text == "async") return Consistency::asynchronous();
+  if (text.starts_with("ssp:")) {
+    return Consistency::ssp(static_cast<std::uint64_t>(parse_integer(text.substr(4), "ssp: staleness", 0, 1'000'000)));
+  }
+  throw ConfigError(fmt::format("no consistency model is called {}; there are bsp, ssp:STALENESS, async", text));
+}
+
+std::string to_string(const Consistency& consistency) {
+  if (consistency.async) return "async";
+  return consistency.s == 0 ? "bsp" : fmt::format("ssp:{}", consistency.s);
+}
+
+}  // namespace trireme::ps

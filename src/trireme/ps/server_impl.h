@@ -1,0 +1,115 @@
+// The one thread of a server: everything but what is said to be shared belongs to it.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <mutex>
+#include <thread>
+
+#include "trireme/ps/checkpoint.h"
+#include "trireme/ps/endpoint.h"
+#include "trireme/ps/link.h"
+#include "trireme/ps/memory.h"
+#include "trireme/ps/server.h"
+#include "trireme/ps/store.h"
+
+namespace trireme::ps {
+
+class Server::Impl {
+ public:
+  explicit Impl(ServerOptions options);
+  ~Impl();
+  const std::string& name() const { return options_.name; }
+  void leave(Deadline deadline);
+  bool wait(Deadline deadline);
+
+ private:
+  // Whom a link leads to.
+  struct Caller {
+    Role role = Role::worker_of_server;
+    std::uint32_t id = kNobody;
+    std::shared_ptr<MappedMemory> memory;
+  };
+  // A push or init that is answered when all of its shards are kept by their whole chains.
+  struct PendingAnswer {
+    struct Part {
+      std::uint32_t shard;
+      std::uint64_t record;
+      bool until_used;
+    };
+    std::uint64_t link, request;
+    WorkerId worker;
+    std::uint64_t clock, staleness;
+    std::vector<Part> parts;
+  };
+  struct PendingPull {
+    std::uint64_t link, request;
+    PullBody body;
+    Clock::time_point since;
+  };
+
+  // server.cpp: the life of the server, and the coordinator.
+  void start();
+  void restore();
+  void run(std::stop_token stop);
+  Sink place(Link& link, const Header& header, std::string_view body);
+  void frame(Link& link, Frame& frame);
+  void closed(Link& link, const std::string& why);
+  Duration tick();
+  void hello(Link& link, Frame& frame);
+  void from_coordinator(Frame& frame);
+  void set_view(View view);
+  void check_restored(const View& view);
+  void save();
+  void end(std::exception_ptr error = nullptr);
+  Header header(Kind kind, std::uint64_t request = 0) const;
+
+  // server_work.cpp: what workers ask for.
+  void init(Link& link, Frame& frame);
+  void push(Link& link, Frame& frame);
+  void pull(Link& link, Frame& frame);
+  void answer_pushes();
+  void answer_pulls();
+  void give_values(const PendingPull& pull);
+  void reject(std::uint64_t link, std::uint64_t request, Refusal refusal);
+
+  // server_chain.cpp: the replicas.
+  void forward(Held& held, const Change& change);
+  void supply_successors();
+  void supply(Held& held, Link& link);
+  Link* link_to(ServerId server);
+  void snapshot(Link& link, Frame& frame);
+  void record(Link& link, Frame& frame);
+  void stored(Link& link, Frame& frame);
+  void tell_stored(Held& held);
+  void lose_link(std::uint64_t link);
+
+  ServerOptions options_;
+  const net::Session session_;
+  std::string unix_name_, tcp_;
+  Loop loop_;
+  std::uint64_t coordinator_ = 0;  // its link
+  ServerId id_ = kNobody;
+  double lease_s_ = 2;
+  Clock::time_point last_beat_{}, last_save_ = Clock::now(), next_call_{};
+  Store store_;
+  std::map<std::uint64_t, Caller> callers_;           // by link
+  std::map<ServerId, std::uint64_t> successor_links_;
+  std::list<PendingAnswer> pushes_;
+  std::list<PendingPull> pulls_;
+  CheckpointWriter writer_;
+  bool leave_said_ = false;
+  std::uint64_t restored_job_ = 0;
+  bool checked_restored_ = false;
+
+  // Shared with the threads that wait.
+  std::atomic<bool> wants_leave_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool welcomed_ = false, ended_ = false;
+  std::exception_ptr error_;
+
+  std::jthread thread_;
+};
+
+}  // namespace trireme::ps

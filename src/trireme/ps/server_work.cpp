@@ -1,0 +1,153 @@
+// What workers ask of a server.
+#include "trireme/base/error.h"
+#include "trireme/ps/server_impl.h"
+
+namespace trireme::ps {
+
+void Server::Impl::reject(std::uint64_t link, std::uint64_t request, Refusal refusal) {
+  Packer body;
+  body.put(refusal);
+  if (Link* to = loop_.find(link)) to->send(header(Kind::reject, request), body.take());
+}
+
+void Server::Impl::init(Link& link, Frame& frame) {
+  Unpacker from(frame.body);
+  auto shards = from.list<std::uint32_t>();
+  from.end();
+  auto buffer = std::static_pointer_cast<Floats>(frame.payload.keep);
+  std::span<const float> values = buffer ? buffer->span() : std::span<float>();
+  const Layout& layout = store_.view().layout;
+  for (std::uint32_t id : shards) {
+    auto found = store_.shards().find(id);
+    if (found == store_.shards().end() || !found->second.head) {
+      return reject(link.id(), frame.header.request, Refusal::not_here);
+    }
+  }
+  PendingAnswer answer{link.id(), frame.header.request, kNobody, 0, 0, {}};
+  for (std::uint32_t id : shards) {
+    auto count = layout.shard(id).count;
+    if (count > values.size()) throw ProtocolError("first values that are fewer than they must be");
+    store_.init(id, values.first(count));
+    values = values.subspan(count);
+    answer.parts.push_back({id, store_.shards()[id].shard->record(), false});
+  }
+  pushes_.push_back(std::move(answer));
+  supply_successors();
+  answer_pushes();
+  answer_pulls();
+}
+
+void Server::Impl::push(Link& link, Frame& frame) {
+  PushBody body = unpack_push(frame.body);
+  Caller& caller = callers_.at(link.id());
+  if (auto refusal = store_.refusal(body)) {
+    // Who has a newer view than this server is asked to wait for it.
+    if (*refusal == Refusal::gone && frame.header.epoch > store_.view().epoch) refusal = Refusal::not_here;
+    return reject(link.id(), frame.header.request, *refusal);
+  }
+  auto buffer = std::static_pointer_cast<Floats>(frame.payload.keep);
+  std::span<const float> rest = buffer ? buffer->span() : std::span<float>();
+  std::vector<std::span<const float>> values;
+  for (auto& part : body.parts) {
+    auto count = values_of(part.segments, part.sparse, store_.head_of(part.shard)->shard->count());
+    if (body.direct) {
+      if (!caller.memory) throw ProtocolError("a push from memory that was not given to the server");
+      values.emplace_back(caller.memory->at(part.memory, count), count);
+    } else {
+      if (count > rest.size()) throw ProtocolError("a push with fewer values than it must have");
+      values.push_back(rest.first(count));
+      rest = rest.subspan(count);
+    }
+  }
+  if (!rest.empty()) throw ProtocolError("a push with more values than it must have");
+
+  PendingAnswer answer{link.id(), frame.header.request, body.worker, body.clock, 0, {}};
+  std::shared_ptr<const void> keep = body.direct ? std::shared_ptr<const void>(caller.memory) : buffer;
+  for (std::size_t i = 0; i < body.parts.size(); ++i) {
+    auto& part = body.parts[i];
+    Held& held = *store_.head_of(part.shard);
+    answer.staleness = std::max(answer.staleness, store_.staleness(body, part));
+    if (auto change = store_.take(body, part, values[i], keep, body.direct)) forward(held, *change);
+    answer.parts.push_back({part.shard, held.shard->worker(body.worker).record, body.direct && body.patient});
+  }
+  pushes_.push_back(std::move(answer));
+  answer_pushes();
+  answer_pulls();
+}
+
+void Server::Impl::answer_pushes() {
+  for (auto at = pushes_.begin(); at != pushes_.end();) {
+    bool kept = true, here = true;
+    for (auto& part : at->parts) {
+      Held* held = store_.head_of(part.shard);
+      here = here && held;
+      kept = kept && held && held->stored() >= part.record;
+      kept = kept && !(part.until_used && held->shard->waits(at->clock, at->worker));
+    }
+    if (!here) {
+      reject(at->link, at->request, Refusal::not_here);
+    } else if (kept) {
+      Packer body;
+      body.put(at->staleness);
+      if (Link* link = loop_.find(at->link)) link->send(header(Kind::done, at->request), body.take());
+    } else {
+      ++at;
+      continue;
+    }
+    at = pushes_.erase(at);
+  }
+}
+
+void Server::Impl::pull(Link& link, Frame& frame) {
+  pulls_.push_back({link.id(), frame.header.request, unpack_pull(frame.body), Clock::now()});
+  answer_pulls();
+}
+
+void Server::Impl::answer_pulls() {
+  for (auto at = pulls_.begin(); at != pulls_.end();) {
+    auto verdict = Store::Answer::now;
+    for (auto& part : at->body.parts) {
+      auto each = store_.answer(at->body, part.shard);
+      if (each == Store::Answer::not_here || verdict == Store::Answer::now) verdict = each;
+      if (verdict == Store::Answer::not_here) break;
+    }
+    if (verdict == Store::Answer::later) {
+      ++at;
+      continue;
+    }
+    PendingPull pull = std::move(*at);
+    at = pulls_.erase(at);
+    if (verdict == Store::Answer::not_here) {
+      reject(pull.link, pull.request, Refusal::not_here);
+    } else {
+      give_values(pull);
+    }
+  }
+}
+
+void Server::Impl::give_values(const PendingPull& pull) {
+  Link* link = loop_.find(pull.link);
+  if (!link) return;
+  auto& memory = callers_.at(pull.link).memory;
+  ValuesBody body;
+  body.held_s = std::chrono::duration<double>(Clock::now() - pull.since).count();
+  Payload payload;
+  auto keep = std::make_shared<std::vector<std::shared_ptr<Shard>>>();
+  for (auto& part : pull.body.parts) {
+    Shard& shard = *store_.head_of(part.shard)->shard;
+    auto known = shard.workers().find(pull.body.worker);
+    body.parts.push_back({part.shard, shard.version(), known == shard.workers().end() ? 0 : known->second.applied,
+                          store_.minimum(shard)});
+    if (pull.body.what == PullBody::What::direct) {
+      if (!memory) throw ProtocolError("a pull into memory that was not given to the server");
+      std::ranges::copy(shard.weights(), memory->at(part.memory, shard.count()));
+    } else if (pull.body.what == PullBody::What::payload) {
+      payload.parts.push_back(std::as_bytes(shard.weights()));
+      keep->push_back(store_.head_of(part.shard)->shard);
+    }
+  }
+  payload.keep = keep;
+  link->send(header(Kind::values, pull.request), pack(body), std::move(payload));
+}
+
+}  // namespace trireme::ps
