@@ -26,7 +26,8 @@ struct FileHead {
 
 }  // namespace
 
-std::string checkpoint_bytes(std::uint64_t job, const Layout& layout, const std::vector<std::shared_ptr<Shard>>& shards) {
+std::string checkpoint_bytes(std::uint64_t job, const Layout& layout,
+                             const std::vector<std::shared_ptr<Shard>>& shards) {
   Packer fields;
   std::vector<std::span<const float>> floats;
   fields.put(job);

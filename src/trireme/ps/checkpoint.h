@@ -11,7 +11,8 @@
 namespace trireme::ps {
 
 // Shards as bytes: they may change while these are written.
-std::string checkpoint_bytes(std::uint64_t job, const Layout& layout, const std::vector<std::shared_ptr<Shard>>& shards);
+std::string checkpoint_bytes(std::uint64_t job, const Layout& layout,
+                             const std::vector<std::shared_ptr<Shard>>& shards);
 
 struct Checkpoint {
   std::uint64_t job = 0;

@@ -18,8 +18,9 @@ ClientOptions client_options_from_environment() {
   ClientOptions options;
   const char* at = std::getenv("TRIREME_PS");
   if (!at || !*at) {
-    throw ConfigError("TRIREME_PS is not set: start this with `trireme train --strategy ps-…`, or set it to the "
-                      "coordinator's endpoint");
+    throw ConfigError(
+        "TRIREME_PS is not set: start this with `trireme train --strategy ps-…`, or set it to the "
+        "coordinator's endpoint");
   }
   options.at = at;
   options.key = net::key_from_environment(net::process_environment());
@@ -146,7 +147,8 @@ Ticket Client::push_rows(std::string_view name, std::span<const std::uint64_t> r
   }
   std::vector<Segment> segments;
   for (std::uint64_t row : rows) {
-    if (row >= tensor.rows) throw ConfigError(fmt::format("tensor {} has {} rows; there is no {}", name, tensor.rows, row));
+    if (row >= tensor.rows)
+      throw ConfigError(fmt::format("tensor {} has {} rows; there is no {}", name, tensor.rows, row));
     segments.push_back({base + row * width, width});
   }
   return push_segments(segments, values, lr);

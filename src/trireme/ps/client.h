@@ -59,9 +59,9 @@ class Client {
   // The model and what servers do with gradients; the first values are those of the worker with the lowest id. Returns
   // when the job has begun. Throws Error naming the tensor when another worker declared otherwise.
   void declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline);
-  std::uint64_t count() const;        // elements of all tensors
-  std::uint64_t clock() const;        // pushes so far, or what the others had done when this worker joined
-  bool joined_late() const;           // after the job had begun
+  std::uint64_t count() const;  // elements of all tensors
+  std::uint64_t clock() const;  // pushes so far, or what the others had done when this worker joined
+  bool joined_late() const;     // after the job had begun
   std::size_t live_workers() const;
 
   // Memory that servers on this host read and write in place; any other memory works too, with copies.

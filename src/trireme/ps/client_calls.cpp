@@ -58,8 +58,8 @@ void Client::Impl::check_size(std::size_t count) const {
 void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline) {
   Layout whole(spec.tensors, 1);
   if (initial.size() != whole.count()) {
-    throw ConfigError(fmt::format("{} first values were given, but the tensors have {} elements", initial.size(),
-                                  whole.count()));
+    throw ConfigError(
+        fmt::format("{} first values were given, but the tensors have {} elements", initial.size(), whole.count()));
   }
   Packer body;
   pack(body, spec);
@@ -129,12 +129,13 @@ std::string Client::Impl::describe_wait(const Operation& operation) const {
   for (std::uint32_t shard = 0; shard < operation.shards.size(); ++shard) {
     if (operation.shards[shard] == Operation::State::done) continue;
     const ServerInfo* server = view_.server(view_.head(shard));
-    missing = fmt::format("{} for {}", server ? "server " + server->name : "nobody there", view_.layout.describe(shard));
+    missing =
+        fmt::format("{} for {}", server ? "server " + server->name : "nobody there", view_.layout.describe(shard));
     break;
   }
   bool pulls = operation.kind == Operation::Kind::pull;
-  return fmt::format("worker {}: its {} at clock {} was not answered; first missing: {}{}", id_, pulls ? "pull" : "push",
-                     operation.clock, missing,
+  return fmt::format("worker {}: its {} at clock {} was not answered; first missing: {}{}", id_,
+                     pulls ? "pull" : "push", operation.clock, missing,
                      pulls ? "; if another worker is slow, allow more staleness or more time" : "");
 }
 

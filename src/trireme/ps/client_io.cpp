@@ -256,7 +256,8 @@ void Client::Impl::send(Operation& operation, ServerId server, const std::vector
 void Client::Impl::send_push(Operation& operation, Link& link, std::uint64_t request,
                              const std::vector<std::uint32_t>& shards) {
   auto memory = operation.sparse ? std::nullopt : memory_.offset_of(operation.from.data(), operation.from.size());
-  PushBody body{id_, operation.sequence, operation.clock, operation.lr, link.is_unix() && memory, operation.patient, {}};
+  PushBody body{id_, operation.sequence, operation.clock, operation.lr, link.is_unix() && memory, operation.patient,
+                {}};
   Payload payload;
   for (std::uint32_t shard : shards) {
     Segment range = view_.layout.shard(shard);

@@ -29,7 +29,9 @@ View Coordinator::view() const { return impl_->view(); }
 Coordinator::Impl::Impl(CoordinatorOptions options)
     : options_(std::move(options)),
       session_(ps_session(options_.key)),
-      loop_({[](Link&, const Header&, std::string_view) -> Sink { throw ProtocolError("a coordinator takes no payload"); },
+      loop_({[](Link&, const Header&, std::string_view) -> Sink {
+               throw ProtocolError("a coordinator takes no payload");
+             },
              [this](Link& link, Frame& whole) { frame(link, whole); },
              [this](Link& link, const std::string& why) { closed(link, why); }, [this] { return tick(); }}) {
   if (options_.at.empty()) options_.at = fresh_name("ps");
@@ -107,7 +109,8 @@ void Coordinator::Impl::frame(Link& link, Frame& frame) {
 
 void Coordinator::Impl::deliver(std::vector<Meeting::Answer> answers) {
   for (auto& answer : answers) {
-    if (Link* link = loop_.find(answer.link)) link->send(header(Kind::answer, view_.epoch, answer.request), answer.body);
+    if (Link* link = loop_.find(answer.link))
+      link->send(header(Kind::answer, view_.epoch, answer.request), answer.body);
   }
 }
 
@@ -246,10 +249,11 @@ void Coordinator::Impl::judge_losses() {
   }
   if (files_may_return_ && !restart_) restart_ = Deadline::in_seconds(options_.restart_s);
   if (!view_.failure.empty() || (files_may_return_ && !restart_->passed())) return;
-  view_.failure = fmt::format("{} and with it the only copy of {} of {} shards: {}{}; run with --replicas 2, or let "
-                              "servers write checkpoints",
-                              last_death_, lost.size(), view_.layout.shards(), view_.layout.describe(lost[0]),
-                              lost.size() > 1 ? " and more" : "");
+  view_.failure = fmt::format(
+      "{} and with it the only copy of {} of {} shards: {}{}; run with --replicas 2, or let "
+      "servers write checkpoints",
+      last_death_, lost.size(), view_.layout.shards(), view_.layout.describe(lost[0]),
+      lost.size() > 1 ? " and more" : "");
 }
 
 void Coordinator::Impl::settle(bool changed) {

@@ -121,9 +121,10 @@ net::Fd connect_to(const std::string& endpoint, const net::Key& key, std::string
   try {
     return net::dial([&] { return std::optional(place); }, kCall, deadline);
   } catch (const ProtocolError&) {
-    throw ProtocolError(fmt::format("what listens at {} does not accept our key, so it is not {}; give workers, servers "
-                                    "and the coordinator the same TRIREME_KEY or TRIREME_KEY_FILE",
-                                    endpoint, who));
+    throw ProtocolError(
+        fmt::format("what listens at {} does not accept our key, so it is not {}; give workers, servers "
+                    "and the coordinator the same TRIREME_KEY or TRIREME_KEY_FILE",
+                    endpoint, who));
   } catch (const Timeout&) {
     throw Timeout(-1, fmt::format("{} does not answer at {} within {:g} s", who, endpoint, deadline.span_seconds()));
   }

@@ -17,12 +17,12 @@ constexpr std::uint64_t kMostElements = std::uint64_t{1} << 38;
 Layout::Layout(std::vector<Tensor> tensors, std::size_t shards) : tensors_(std::move(tensors)) {
   for (const Tensor& tensor : tensors_) {
     if (tensor.count > kMostElements - count_) {
-      throw ConfigError(fmt::format("tensor {}: {} elements are more than a parameter server takes", tensor.name,
-                                    tensor.count));
+      throw ConfigError(
+          fmt::format("tensor {}: {} elements are more than a parameter server takes", tensor.name, tensor.count));
     }
     if (tensor.rows == 0 || tensor.count % tensor.rows != 0) {
-      throw ConfigError(fmt::format("tensor {}: {} elements are not {} equal rows", tensor.name, tensor.count,
-                                    tensor.rows));
+      throw ConfigError(
+          fmt::format("tensor {}: {} elements are not {} equal rows", tensor.name, tensor.count, tensor.rows));
     }
     count_ += tensor.count;
   }

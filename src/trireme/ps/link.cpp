@@ -19,12 +19,14 @@ namespace {
 constexpr std::size_t kMostParts = 64;  // of one sendmsg
 
 // A frame's parts from byte `skip` on.
-std::size_t gather(const std::string& head, const Payload& payload, std::size_t skip, std::array<iovec, kMostParts>& to) {
+std::size_t gather(const std::string& head, const Payload& payload, std::size_t skip,
+                   std::array<iovec, kMostParts>& to) {
   std::size_t parts = 0;
   auto add = [&](const void* data, std::size_t bytes) {
     std::size_t cut = std::min(skip, bytes);
     skip -= cut;
-    if (cut < bytes && parts < kMostParts) to[parts++] = {static_cast<char*>(const_cast<void*>(data)) + cut, bytes - cut};
+    if (cut < bytes && parts < kMostParts)
+      to[parts++] = {static_cast<char*>(const_cast<void*>(data)) + cut, bytes - cut};
   };
   add(head.data(), head.size());
   for (auto part : payload.parts) add(part.data(), part.size());
@@ -121,7 +123,9 @@ void Loop::listen(net::Fd listener, bool unix_socket, const net::Session& sessio
 
 Link& Loop::add(net::Fd fd, bool unix_socket) {
   std::uint64_t id = next_id_++;
-  auto place = [this, id](const Header& header, std::string_view body) { return events_.place(*find(id), header, body); };
+  auto place = [this, id](const Header& header, std::string_view body) {
+    return events_.place(*find(id), header, body);
+  };
   return *(links_[id] = std::make_unique<Link>(id, std::move(fd), unix_socket, place));
 }
 

@@ -86,8 +86,8 @@ bool Placement::bury(const std::vector<Candidate>& servers) {
 
 bool Placement::grow(std::uint32_t shard, const std::vector<ServerId>& eligible, std::size_t wanted) {
   auto& chain = chains_[shard];
-  auto staying = static_cast<std::size_t>(std::ranges::count_if(
-      chain, [&](ServerId id) { return contains(eligible, id) && retiring_[shard] != id; }));
+  auto staying = static_cast<std::size_t>(
+      std::ranges::count_if(chain, [&](ServerId id) { return contains(eligible, id) && retiring_[shard] != id; }));
   if (chain.empty() || staying >= wanted) return false;
   ServerId best = kNobody;
   for (ServerId id : eligible) {

@@ -18,9 +18,9 @@ class Placement {
 
   // The first chains: heads spread evenly, or where a checkpoint has the shard. There is a server.
   void begin(std::size_t shards, const std::vector<Candidate>& servers, std::size_t replicas);
-  // Who is not in `servers` is dead. A chain shrinks at once, grows by one server at a time, and loses one that shall go
-  // only when enough others have the shard whole; where servers carry more shards than others, shards move. True when
-  // a chain changed.
+  // Who is not in `servers` is dead. A chain shrinks at once, grows by one server at a time, and loses one that shall
+  // go only when enough others have the shard whole; where servers carry more shards than others, shards move. True
+  // when a chain changed.
   bool settle(const std::vector<Candidate>& servers, std::size_t replicas);
   // `server` has the shard whole now.
   void synced(std::uint32_t shard, ServerId server);

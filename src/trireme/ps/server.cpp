@@ -49,7 +49,8 @@ Server::Impl::~Impl() {
 void Server::Impl::start() {
   unix_name_ = fresh_name("ps-server");
   loop_.listen(listen_at(unix_name_, options_.key), true, session_);
-  net::Fd fd = connect_to(options_.at, options_.key, "the coordinator", Deadline::in_seconds(options_.connect_timeout_s));
+  net::Fd fd =
+      connect_to(options_.at, options_.key, "the coordinator", Deadline::in_seconds(options_.connect_timeout_s));
   tcp_ = options_.listen;
   if (tcp_.empty() && !is_unix(options_.at)) tcp_ = local_host(fd) + ":0";
   if (!tcp_.empty()) loop_.listen(listen_at(tcp_, options_.key), false, session_);
@@ -118,8 +119,8 @@ Header Server::Impl::header(Kind kind, std::uint64_t request) const {
 }
 
 Sink Server::Impl::place(Link& link, const Header& head, std::string_view) {
-  bool carries = head.kind == Kind::init || head.kind == Kind::push || head.kind == Kind::record ||
-                 head.kind == Kind::snapshot;
+  bool carries =
+      head.kind == Kind::init || head.kind == Kind::push || head.kind == Kind::record || head.kind == Kind::snapshot;
   std::uint64_t model = store_.view().layout.count() * sizeof(float);
   // A snapshot has the update's state and gradients that wait, too.
   std::uint64_t most = std::max(kMostUnknown, head.kind == Kind::snapshot ? 16 * model : model);

@@ -1,7 +1,7 @@
 // Chain replication (van Renesse & Schneider, "Chain replication for supporting high throughput and availability",
-// 2004): the head orders the changes of a shard and sends them along; an answer goes out once the tail has them. Whoever
-// gets a new successor gives it the shard whole, and the records after it on the same connection. Each side believes
-// only the connection on which the whole shard came.
+// 2004): the head orders the changes of a shard and sends them along; an answer goes out once the tail has them.
+// Whoever gets a new successor gives it the shard whole, and the records after it on the same connection. Each side
+// believes only the connection on which the whole shard came.
 #include "trireme/base/error.h"
 #include "trireme/ps/server_impl.h"
 

@@ -93,7 +93,7 @@ class Server::Impl {
   double lease_s_ = 2;
   Clock::time_point last_beat_{}, last_save_ = Clock::now(), next_call_{};
   Store store_;
-  std::map<std::uint64_t, Caller> callers_;           // by link
+  std::map<std::uint64_t, Caller> callers_;  // by link
   std::map<ServerId, std::uint64_t> successor_links_;
   std::list<PendingAnswer> pushes_;
   std::list<PendingPull> pulls_;

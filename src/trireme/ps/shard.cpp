@@ -69,7 +69,8 @@ const float* sum_of(std::span<const Contribution* const> parts, std::size_t begi
 }  // namespace
 
 Floats::Floats(std::size_t count)
-    : memory_(static_cast<float*>(::operator new(std::max<std::size_t>(count, 1) * sizeof(float), std::align_val_t(64)))),
+    : memory_(
+          static_cast<float*>(::operator new(std::max<std::size_t>(count, 1) * sizeof(float), std::align_val_t(64)))),
       count_(count) {}
 void Floats::Free::operator()(float* memory) const { ::operator delete(memory, std::align_val_t(64)); }
 

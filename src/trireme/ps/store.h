@@ -25,11 +25,11 @@ struct Held {
   std::shared_ptr<Shard> shard;  // none until its values have come
   bool head = false;
   ServerId predecessor = kNobody, successor = kNobody;
-  std::uint64_t epoch = 0;            // of the view in which it came here
-  std::uint64_t source = 0;           // the link that it came from and its records come from; 0: none
-  std::uint64_t successor_link = 0;   // the link on which the successor was given it whole; 0: not yet
-  bool confirmed = false;             // the successor has it
-  std::uint64_t stored_below = 0;     // the newest record that all after us have
+  std::uint64_t epoch = 0;           // of the view in which it came here
+  std::uint64_t source = 0;          // the link that it came from and its records come from; 0: none
+  std::uint64_t successor_link = 0;  // the link on which the successor was given it whole; 0: not yet
+  bool confirmed = false;            // the successor has it
+  std::uint64_t stored_below = 0;    // the newest record that all after us have
   // The newest record that we and all after us have.
   std::uint64_t stored() const { return successor == kNobody ? shard->record() : stored_below; }
 };

@@ -85,7 +85,8 @@ View unpack_view(Unpacker& from) {
   }
   view.chains.resize(from.count(4));
   for (auto& chain : view.chains) chain = from.list<ServerId>();
-  if (view.chains.size() != view.layout.shards()) throw ProtocolError("a view with chains for other shards than it has");
+  if (view.chains.size() != view.layout.shards())
+    throw ProtocolError("a view with chains for other shards than it has");
   return view;
 }
 

@@ -53,7 +53,8 @@ std::string_view Unpacker::take(std::size_t bytes) {
 
 std::size_t Unpacker::count(std::size_t each) {
   std::size_t n = get<std::uint32_t>();
-  if (n > rest_.size() / each) throw ProtocolError("a list in a frame of the parameter server is longer than the frame");
+  if (n > rest_.size() / each)
+    throw ProtocolError("a list in a frame of the parameter server is longer than the frame");
   return n;
 }
 

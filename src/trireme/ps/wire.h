@@ -2,7 +2,8 @@
 // packed fields, then a payload of raw floats. Little-endian.
 //
 //   offset  0 magic "TPS\n"   4 version   5 kind   6 flags   8 bytes of the body   12 CRC-32C of the body
-//          16 bytes of the payload   24 request   32 epoch of the sender's view   40 unused   44 CRC-32C of the 44 before
+//          16 bytes of the payload   24 request   32 epoch of the sender's view   40 unused   44 CRC-32C of the 44
+//          before
 #pragma once
 #include <bit>
 #include <cstddef>
