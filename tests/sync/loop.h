@@ -3,6 +3,7 @@
 #pragma once
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -12,6 +13,9 @@
 #include <vector>
 
 #include "trireme/collective/communicator.h"
+#include "trireme/collective/communicator_impl.h"
+#include "trireme/net/inproc.h"
+#include "trireme/sync/hogwild.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::sync::test {
@@ -53,12 +57,18 @@ inline Vector start() {
   return w;
 }
 
-// One worker's learner, in the transport's heap.
+// One worker's learner, in the transport's heap; weights of its own, or those that all share.
 struct Learner {
-  explicit Learner(Communicator& world, std::shared_ptr<float[]> weights = nullptr)
-      : memory(weights ? std::move(weights) : world.allocate<float>(kCount)), grads(world.allocate<float>(kCount)) {
-    for (std::size_t i = 0; i < kCount; ++i)
-      memory[static_cast<std::ptrdiff_t>(i)] = static_cast<float>(start_value(i));
+  explicit Learner(Communicator& world) : memory(world.allocate<float>(kCount)), grads(world.allocate<float>(kCount)) {
+    reset();
+  }
+  Learner(Communicator& world, std::string_view strategy) : grads(world.allocate<float>(kCount)) {
+    const bool shared = strategy == "hogwild" && world.transport() == "inproc";
+    memory = shared ? shared_weights(world, kCount) : world.allocate<float>(kCount);
+    if (!shared || world.rank() == 0) reset();
+  }
+  void reset() const {
+    for (std::size_t i = 0; i < kCount; ++i) weights()[i] = static_cast<float>(start_value(i));
   }
   std::span<float> weights() const { return {memory.get(), kCount}; }
   std::span<float> gradient() const { return {grads.get(), kCount}; }
@@ -70,9 +80,13 @@ struct Learner {
 
 inline Vector values(std::span<const float> from) { return Vector(from.begin(), from.end()); }
 
-// Plain SGD.
+// Plain SGD. Weights are read and written as relaxed atomics: hogwild's race by design, and TSan shall see the others.
 inline void descend(const Learner& learner, double lr) {
-  for (std::size_t i = 0; i < kCount; ++i) learner.weights()[i] -= static_cast<float>(lr) * learner.gradient()[i];
+  for (std::size_t i = 0; i < kCount; ++i) {
+    std::atomic_ref weight(learner.weights()[i]);
+    weight.store(weight.load(std::memory_order_relaxed) - static_cast<float>(lr) * learner.gradient()[i],
+                 std::memory_order_relaxed);
+  }
 }
 
 // Forward and backward: the gradient, scaled as the strategy wants it.
@@ -80,7 +94,8 @@ inline void compute(Communicator& world, const Strategy& strategy, const Losses&
                     int number, std::int64_t step) {
   const double scale = strategy.shares_gradient() ? 1.0 / world.size() : 1.0;
   for (std::size_t i = 0; i < kCount; ++i) {
-    const double g = losses.gradient(number, step, i, learner.weights()[i]);
+    const float weight = std::atomic_ref(learner.weights()[i]).load(std::memory_order_relaxed);
+    const double g = losses.gradient(number, step, i, weight);
     learner.gradient()[i] = static_cast<float>(scale * g);
   }
 }
@@ -113,22 +128,26 @@ struct Traces {
   std::vector<Report> report;
 };
 
-// Runs a strategy that every worker has one learner for, as a world of threads.
-inline Traces run(int ranks, const std::string& text, const Losses& losses, std::int64_t steps, double lr,
+using World = std::vector<std::unique_ptr<net::Transport>>;
+
+// Runs a strategy with one learner per worker. The model is asked for after step `model_after`.
+inline Traces run(World world_of_threads, const std::string& text, const Losses& losses, std::int64_t steps, double lr,
                   std::int64_t model_after = -1) {
+  const auto ranks = world_of_threads.size();
   Traces traces;
-  traces.after_step.resize(static_cast<std::size_t>(ranks));
-  traces.result.resize(static_cast<std::size_t>(ranks));
-  traces.model.resize(static_cast<std::size_t>(ranks));
-  traces.report.resize(static_cast<std::size_t>(ranks));
-  run_threads(ranks, [&](Communicator& world) {
+  traces.after_step.resize(ranks);
+  traces.result.resize(ranks);
+  traces.model.resize(ranks);
+  traces.report.resize(ranks);
+  auto body = [&](Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
     const auto choice = Choice::parse(text);
     auto strategy = choice.make({.world = world, .steps_per_epoch = steps, .total_steps = steps, .seed = 7});
-    const Learner learner(world);
+    const Learner learner(world, choice.kind->name);
+    const bool shared = choice.kind->name == "hogwild";  // others write what this one would look at
     train(world, *strategy, choice.kind->name, losses, learner, steps, lr,
           [&](std::int64_t step, std::span<const float> weights) {
-            traces.after_step[rank].push_back(values(weights));
+            if (!shared) traces.after_step[rank].push_back(values(weights));
             if (step != model_after) return;
             std::vector<float> out(kCount);
             strategy->model(out);
@@ -136,8 +155,13 @@ inline Traces run(int ranks, const std::string& text, const Losses& losses, std:
           });
     traces.result[rank] = values(learner.weights());
     traces.report[rank] = strategy->report();
-  });
+  };
+  run_ranks(std::move(world_of_threads), body, Options{});
   return traces;
+}
+inline Traces run(int ranks, const std::string& text, const Losses& losses, std::int64_t steps, double lr,
+                  std::int64_t model_after = -1) {
+  return run(net::inproc_world(ranks), text, losses, steps, lr, model_after);
 }
 
 // ---- Oracles' arithmetic ----

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "trireme/base/error.h"
 #include "trireme/sync/kinds.h"
@@ -12,7 +13,11 @@
 namespace trireme::sync {
 
 const std::vector<Kind>& strategies() {
-  static const std::vector<Kind> kinds{allreduce(), local_sgd(), post_local_sgd(), easgd(), average_at_end(), diloco()};
+  static const std::vector<Kind> kinds{
+      allreduce(),  //
+      hogwild(),   local_sgd(),    post_local_sgd(), easgd(),      average_at_end(),  diloco(),
+      sma(),       gossip_dpsgd(), gossip_adpsgd(),  gossip_sgp(), stale_allreduce(),
+  };
   return kinds;
 }
 

@@ -1,0 +1,123 @@
+// AD-PSGD (Lian et al., 2018): everyone trains at its own pace, and pairs average now and then:
+//   x_i, x_j ← (x_i + x_j)/2   while i computes,   x_i ← x_i − η g_i(x̂_i)
+// where x̂_i is what i read before it began. Even ranks are active: each step they ask one passive neighbour drawn at
+// random. Odd ranks are passive: a thread answers at once, even while the training thread is in the middle of a step,
+// so nobody waits for a slow one. An active rank sends a model per step, a passive one a model per answer. The mean of
+// all is the model.
+//
+// Invariant of a passive rank: x_ is guarded by mutex_; each average takes from one side what it gives to the other,
+// and a step adds what the optimizer did to its own copy: the sum over all ranks changes by the steps alone.
+#include "trireme/sync/answering.h"
+#include "trireme/sync/flat.h"
+#include "trireme/sync/graph.h"
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/mean.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+class GossipAdpsgd : public OneLearner {
+ public:
+  GossipAdpsgd(Communicator& world, Shape shape, std::uint64_t seed)
+      : OneLearner(world),
+        active_(Graph::active(world.rank())),
+        partners_(Graph(shape, world.size(), seed).partners(world.rank())),
+        seed_(seed) {}
+
+  bool asynchronous() const override { return true; }
+
+  void start() override {
+    if (!active_) {
+      x_ = Flat(world_, weights_);
+      read_ = Flat(world_, weights_);
+    }
+    std::vector<bool> passive;
+    for (int rank = 0; rank < world_.size(); ++rank) passive.push_back(!Graph::active(rank));
+    answering_ = std::make_unique<Answering>(world_, std::move(passive),
+                                             [this](int, std::span<std::byte> message) { average_with(message); });
+  }
+
+  void before_forward(const Step&) override {
+    if (active_) {
+      if (partners_.empty()) return;
+      const auto random = draw(seed_, static_cast<std::uint64_t>(world_.rank()), steps_);
+      answering_->start(partners_[random % partners_.size()], std::as_writable_bytes(weights_));
+      return;
+    }
+    std::lock_guard lock(mutex_);
+    copy(x_.span(), weights_);
+    copy(x_.span(), read_.span());
+    averaged_since_ = 0;
+  }
+
+  void after_backward(const Step&) override {
+    if (!active_ || partners_.empty()) return;
+    Waiting waiting(report_);
+    answering_->finish();
+  }
+
+  void after_step(const Step&) override {
+    ++steps_;
+    if (active_) {
+      ++report_.stale[partners_.empty() ? 0 : 1];
+      return;
+    }
+    std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < weights_.size(); ++i) x_[i] += weights_[i] - read_[i];
+    ++report_.stale[averaged_since_];
+  }
+
+  void finish() override {
+    Waiting waiting(report_);
+    answering_->close();
+    if (!active_) copy(x_.span(), weights_);
+    world_.all_reduce(weights_, Op::avg);
+    if (!active_) x_ = weights_;
+  }
+
+  void model(std::span<float> out) override {
+    world_.barrier();  // whoever might still have asked has come here
+    const auto x = active_ ? weights_ : x_.span();
+    report_.consensus = mean_of_all(world_, x, out);
+    world_.barrier();  // nobody asks while x is being read
+  }
+
+  Report report() const override {
+    Report result = report_;
+    if (answering_) result.bytes_sent = answering_->bytes_sent();
+    return result;
+  }
+
+ private:
+  void average_with(std::span<std::byte> message) {
+    if (message.size() != weights_.size_bytes()) throw ProtocolError("a neighbour's model has another size");
+    auto* theirs = reinterpret_cast<float*>(message.data());
+    std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < x_.size(); ++i) x_[i] = theirs[i] = 0.5f * (x_[i] + theirs[i]);
+    ++averaged_since_;
+  }
+
+  const bool active_;
+  const std::vector<int> partners_;
+  const std::uint64_t seed_;
+  std::uint64_t steps_ = 0;
+  Flat read_;  // passive: x̂, to see what the optimizer did
+  std::mutex mutex_;
+  Flat x_;                           // passive; guarded by mutex_
+  std::int64_t averaged_since_ = 0;  // guarded by mutex_: averages since x̂ was read
+  std::unique_ptr<Answering> answering_;
+};
+
+}  // namespace
+
+Kind gossip_adpsgd() {
+  return {.name = "gossip-adpsgd",
+          .summary = "asynchronous averaging in pairs; nobody waits for the slow",
+          .settings = {{"graph", "random", "who may be asked", one_of(shape_names())}},
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            return std::make_unique<GossipAdpsgd>(around.world, parse_shape(values.text("graph")), around.seed);
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,108 @@
+// Stochastic gradient push (Assran et al., 2019): push-sum on a directed graph that changes with the step. With a
+// weight w_i that begins at 1, and P column-stochastic,
+//   x_i ← Σ_j P_ij x_j − η g_i(z_i)        w_i ← Σ_j P_ij w_j        z_i = x_i / w_i
+// Nobody needs to know who pushes to whom for the sums to be kept: Σ w_i is the number of workers, and Σ x_i moves by
+// the steps alone. Dividing by w takes out the bias of those who are pushed to more often. Forward runs on z. As in
+// D-PSGD, x travels while this worker computes. A model sent per target and step. Σ x_i / N is the model.
+#include "trireme/sync/flat.h"
+#include "trireme/sync/graph.h"
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/mean.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+class GossipSgp : public OneLearner {
+ public:
+  GossipSgp(Communicator& world, Shape shape, std::uint64_t seed, int peers)
+      : OneLearner(world), graph_(shape, world.size(), seed, peers) {}
+
+  void start() override {
+    x_ = Flat(world_, weights_);
+    w_.assign(1, 1.0);
+  }
+
+  void before_forward(const Step& step) override {
+    sources_ = graph_.sources(world_.rank(), step.number);
+    while (inbox_.size() < sources_.size()) inbox_.push_back({Flat(world_, x_.size()), std::vector<double>(1)});
+    const auto tag = static_cast<std::uint64_t>(step.number);
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      under_way_.push_back(world_.recv_async(inbox_[k].x.span(), sources_[k], tag));
+      under_way_.push_back(world_.recv_async(inbox_[k].w, sources_[k], tag));
+    }
+    for (int target : graph_.targets(world_.rank(), step.number)) {
+      under_way_.push_back(world_.send_async(x_.span(), target, tag));
+      under_way_.push_back(world_.send_async(w_, target, tag));
+      report_.bytes_sent += x_.span().size_bytes() + sizeof(double);
+    }
+  }
+
+  void after_backward(const Step& step) override {
+    {
+      Waiting waiting(report_);
+      for (Work& message : under_way_) message.wait();
+      under_way_.clear();
+    }
+    const double kept = graph_.share(world_.rank(), step.number);
+    for (float& x : x_.span()) x *= static_cast<float>(kept);
+    w_[0] *= kept;
+    for (std::size_t k = 0; k < sources_.size(); ++k) {
+      const double share = graph_.share(sources_[k], step.number);
+      const auto theirs = inbox_[k].x.span();
+      for (std::size_t i = 0; i < x_.size(); ++i) x_[i] += static_cast<float>(share) * theirs[i];
+      w_[0] += share * inbox_[k].w[0];
+    }
+    for (std::size_t i = 0; i < x_.size(); ++i) weights_[i] = debiased(i);
+  }
+
+  // The optimizer has moved z; x moves as far.
+  void after_step(const Step&) override {
+    for (std::size_t i = 0; i < x_.size(); ++i) {
+      x_[i] += weights_[i] - debiased(i);
+      weights_[i] = debiased(i);
+    }
+  }
+
+  void finish() override {
+    Waiting waiting(report_);
+    world_.all_reduce(x_.span(), Op::avg);
+    w_[0] = 1;
+    copy(x_.span(), weights_);
+  }
+
+  void model(std::span<float> out) override {
+    world_.all_reduce(x_.span(), out, Op::avg);
+    report_.consensus = distance_to(world_, out, weights_);
+  }
+
+ private:
+  float debiased(std::size_t i) const { return x_[i] / static_cast<float>(w_[0]); }  // z
+
+  struct Message {
+    Flat x;
+    std::vector<double> w;  // one number, as a message is a view of many
+  };
+  const Graph graph_;
+  Flat x_;
+  std::vector<double> w_;
+  std::vector<Message> inbox_;
+  // Of this step.
+  std::vector<int> sources_;
+  std::vector<Work> under_way_;
+};
+
+}  // namespace
+
+Kind gossip_sgp() {
+  return {.name = "gossip-sgp",
+          .summary = "synchronous pushing to neighbours on a directed graph (push-sum)",
+          .settings = {{"graph", "exponential", "who is pushed to", one_of(shape_names())},
+                       {"peers", "1", "how many are pushed to each step (exponential, random)", whole_number(1, 64)}},
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            return std::make_unique<GossipSgp>(around.world, parse_shape(values.text("graph")), around.seed,
+                                               static_cast<int>(values.integer("peers")));
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,133 @@
+// Synchronous model averaging (CROSSBOW; Koliousis et al., 2019): many learners with small batches explore on their
+// own, several per worker, each corrected towards a central average model z that moves with momentum. Every τ steps,
+// from the same w_j and z,
+//   c_j = α (w_j − z)        w_j ← w_j − c_j − η g_j(w_j)        z ← z + Σ_j c_j + μ (z − z_prev)
+// over the k learners of all workers; α is 1/k by default. The corrections need only what is known before forward: a
+// worker's are summed, and the sum travels while the learners compute. z is kept by every worker, so 2(N−1)/N of a
+// model is sent every τ steps, however many learners there are. z is the model.
+#include <algorithm>
+#include <cmath>
+
+#include "trireme/base/error.h"
+#include "trireme/sync/flat.h"
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+class Sma : public Strategy {
+ public:
+  struct Settings {
+    int learners;  // 0: auto
+    double alpha;  // negative: 1/k
+    double momentum;
+    std::int64_t period;
+  };
+  Sma(Communicator& world, const Settings& settings)
+      : world_(world), settings_(settings), mu_(static_cast<float>(settings.momentum)) {}
+
+  int learners() const override { return settings_.learners; }
+  bool meets(std::int64_t step) const override { return (step + 1) % settings_.period == 0; }
+
+  // Again whenever a worker's learners have changed: those that are new, by their memory, start from z.
+  void begin(std::span<const Replica> replicas) override {
+    TRIREME_CHECK(!replicas.empty());
+    if (z_.size() == 0) {
+      z_ = Flat(world_, replicas[0].weights);
+      velocity_ = Flat(world_, z_.size());
+      sum_ = Flat(world_, z_.size());
+    } else {
+      for (const Replica& replica : replicas) {
+        if (!knows(replica)) copy(z_.span(), replica.weights);
+      }
+    }
+    replicas_.assign(replicas.begin(), replicas.end());
+    std::vector<std::int64_t> all{static_cast<std::int64_t>(replicas.size())};
+    world_.all_reduce(all, Op::sum);
+    all_learners_ = all[0];
+    alpha_ = static_cast<float>(settings_.alpha < 0 ? 1.0 / static_cast<double>(all[0]) : settings_.alpha);
+  }
+
+  void before_forward(const Step& step) override {
+    if (!meets(step.number)) return;
+    auto sum = sum_.span();
+    std::fill(sum.begin(), sum.end(), 0.0f);
+    for (const Replica& replica : replicas_) {
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += alpha_ * (replica.weights[i] - z_[i]);
+    }
+    exchange_ = world_.async().all_reduce(sum, Op::sum);
+  }
+
+  void after_backward(const Step& step) override {
+    if (!meets(step.number)) return;
+    for (const Replica& replica : replicas_) {
+      for (std::size_t i = 0; i < z_.size(); ++i) replica.weights[i] -= alpha_ * (replica.weights[i] - z_[i]);
+    }
+    {
+      Waiting waiting(report_);
+      exchange_.wait();
+    }
+    for (std::size_t i = 0; i < z_.size(); ++i) {
+      velocity_[i] = sum_[i] + mu_ * velocity_[i];
+      z_[i] += velocity_[i];
+    }
+  }
+
+  void finish() override {
+    for (const Replica& replica : replicas_) copy(z_.span(), replica.weights);
+  }
+
+  void model(std::span<float> out) override {
+    copy(z_.span(), out);
+    std::vector<double> square(1);
+    for (const Replica& replica : replicas_) {
+      for (std::size_t i = 0; i < z_.size(); ++i) square[0] += std::pow(double(replica.weights[i]) - double(z_[i]), 2);
+    }
+    world_.all_reduce(square, Op::sum);
+    report_.consensus = std::sqrt(square[0] / static_cast<double>(all_learners_));
+  }
+  std::vector<std::pair<std::string, std::span<float>>> state() override { return {{"velocity", velocity_.span()}}; }
+  Report report() const override { return report_; }
+
+ private:
+  bool knows(const Replica& replica) const {
+    return std::any_of(replicas_.begin(), replicas_.end(),
+                       [&](const Replica& old) { return old.weights.data() == replica.weights.data(); });
+  }
+
+  Communicator& world_;
+  const Settings settings_;
+  const float mu_;
+  float alpha_ = 0;
+  std::vector<Replica> replicas_;
+  std::int64_t all_learners_ = 0;  // k
+  Flat z_;
+  Flat velocity_;  // z − z_prev
+  Flat sum_;       // Σ c_j
+  Work exchange_;
+  Report report_;
+};
+
+}  // namespace
+
+Kind sma() {
+  return {.name = "sma",
+          .summary = "learners corrected towards a central model with momentum (CROSSBOW)",
+          .settings = {{"learners", "auto", "learners per worker; auto: found by throughput",
+                        whole_number(1, 64, {"auto"})},
+                       {"alpha", "auto", "strength of a correction; auto: 1 / learners of all workers",
+                        number(0, 1, {"auto"})},
+                       {"momentum", "0.9", "momentum of the central model", number(0, 0.9999)},
+                       {"tau", "1", "steps between corrections", whole_number(1, kMany)}},
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            const bool chosen = !values.is("learners", "auto");
+            return std::make_unique<Sma>(
+                around.world, Sma::Settings{.learners = chosen ? static_cast<int>(values.integer("learners")) : 0,
+                                            .alpha = values.is("alpha", "auto") ? -1 : values.number("alpha"),
+                                            .momentum = values.number("momentum"),
+                                            .period = values.integer("tau")});
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,81 @@
+// Decentralized stale-synchronous: the mean of gradients, applied s steps later, so that its exchange has s steps of
+// compute to hide behind:
+//   w_{k+1} = w_k − η·(1/N) Σ_i g_i(w_{k−s}, of step k−s)
+// The gradient of step k travels in slot k mod (s+1). The first s steps leave the weights where they are; the last s
+// gradients are delivered by drain(). s = 0 is allreduce. 2(N−1)/N of a model sent per step.
+#include "trireme/sync/flat.h"
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+namespace {
+
+class StaleAllreduce : public OneLearner {
+ public:
+  StaleAllreduce(Communicator& world, std::int64_t staleness) : OneLearner(world), staleness_(staleness) {}
+
+  bool shares_gradient() const override { return true; }
+  bool takes_gradient() const override { return true; }
+  bool skips_step() const override { return skips_; }
+  bool meets(std::int64_t) const override { return true; }
+
+  void start() override {
+    for (std::int64_t i = 0; i <= staleness_; ++i) slots_.push_back({Flat(world_, gradient_.size()), {}});
+  }
+
+  void after_backward(const Step&) override {
+    auto& slot = slot_of(sent_++);
+    slot.gradient = gradient_;
+    slot.exchange = world_.async().all_reduce(slot.gradient.span(), Op::sum);
+    skips_ = sent_ - applied_ <= staleness_;
+    if (!skips_) deliver();
+  }
+
+  bool drain() override {
+    skips_ = false;
+    if (applied_ == sent_) return false;
+    deliver();
+    return true;
+  }
+
+  void finish() override {}
+  void model(std::span<float> out) override { copy(weights_, out); }
+
+ private:
+  struct Slot {
+    Flat gradient;
+    Work exchange;
+  };
+  Slot& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>(step % (staleness_ + 1))]; }
+
+  // Its weights had seen all but the last s of the updates before it.
+  void deliver() {
+    auto& slot = slot_of(applied_);
+    {
+      Waiting waiting(report_);
+      slot.exchange.wait();
+    }
+    copy(slot.gradient.span(), gradient_);
+    ++report_.stale[std::min(applied_, staleness_)];
+    ++applied_;
+  }
+
+  const std::int64_t staleness_;  // s
+  std::vector<Slot> slots_;
+  // Steps whose gradients were sent, and were put in place. Invariant: applied_ ≤ sent_ ≤ applied_ + s between steps.
+  std::int64_t sent_ = 0, applied_ = 0;
+  bool skips_ = false;
+};
+
+}  // namespace
+
+Kind stale_allreduce() {
+  return {.name = "stale-allreduce",
+          .summary = "mean of gradients, applied s steps later",
+          .settings = {{"s", "1", "steps a mean may travel", whole_number(0, 64)}},
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            return std::make_unique<StaleAllreduce>(around.world, values.integer("s"));
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,58 @@
+// Stale all-reduce: the mean that is applied is s steps old, never more; the last ones are not lost.
+#include "tests/sync/loop.h"
+
+namespace trireme::sync::test {
+namespace {
+
+constexpr double kRate = 0.1;
+constexpr int kSteps = 11;
+
+class Stale : public ::testing::TestWithParam<std::tuple<int, int>> {};
+INSTANTIATE_TEST_SUITE_P(RanksAndBounds, Stale,
+                         ::testing::Combine(::testing::Values(1, 2, 3, 4), ::testing::Values(0, 1, 3, 20)));
+
+TEST_P(Stale, AppliesTheMeanOfSStepsAgo) {
+  const auto [ranks, s] = GetParam();
+  const auto traces = run(ranks, "stale-allreduce:s=" + std::to_string(s), {}, kSteps, kRate, kSteps - 1);
+  std::vector<Vector> means;  // of the gradients of each step
+  Vector w = start();
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<Vector> gradients;
+    for (int rank = 0; rank < ranks; ++rank) gradients.push_back(Losses().gradient(rank, step, w));
+    means.push_back(mean(gradients));
+    if (step >= s) w = plus(w, -kRate, means[static_cast<std::size_t>(step - s)]);
+    for (const auto& trace : traces.after_step) {
+      expect_near(trace[static_cast<std::size_t>(step)], w, "step " + std::to_string(step));
+    }
+  }
+  for (const auto& model : traces.model) expect_near(model, w, "model");
+  for (int step = std::max(0, kSteps - s); step < kSteps; ++step) {
+    w = plus(w, -kRate, means[static_cast<std::size_t>(step)]);
+  }
+  for (const auto& result : traces.result) expect_near(result, w, "result");
+}
+
+TEST_P(Stale, ReportsItsLag) {
+  const auto [ranks, s] = GetParam();
+  const auto traces = run(ranks, "stale-allreduce:s=" + std::to_string(s), {}, kSteps, kRate);
+  for (const auto& report : traces.report) {
+    std::int64_t steps = 0;
+    for (const auto& [lag, count] : report.stale) {
+      EXPECT_LE(lag, s);
+      if (lag < s) {
+        EXPECT_EQ(count, 1);  // only while the pipe fills
+      }
+      steps += count;
+    }
+    EXPECT_EQ(steps, kSteps);
+  }
+}
+
+TEST(StaleBound, ZeroIsAllreduce) {
+  const auto stale = run(3, "stale-allreduce:s=0", {}, kSteps, kRate);
+  const auto plain = run(3, "allreduce", {}, kSteps, kRate);
+  EXPECT_EQ(stale.result, plain.result);
+}
+
+}  // namespace
+}  // namespace trireme::sync::test
