@@ -46,7 +46,8 @@ struct Outcome {
 };
 
 // Every method may be called from any thread; waits throw Timeout that names who did not answer, and Error when the job
-// cannot go on. Memory given to push and pull stays untouched by the caller until the ticket was waited for.
+// cannot go on. Memory given to push and pull stays untouched by the caller until wait() has returned or thrown. A pull
+// that timed out is forgotten; after a push that timed out the client is of no more use.
 class Client {
  public:
   // Throws ConfigError, Timeout, ProtocolError.

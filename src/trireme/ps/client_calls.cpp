@@ -144,7 +144,11 @@ Client::Impl::Operation Client::Impl::wait(std::uint64_t id, Deadline deadline) 
   Operation* operation = find(id);
   if (!operation) throw ConfigError("a ticket of the parameter server was waited for twice");
   if (!changed_.wait_for(lock, deadline.left(), [&] { return operation->left == 0 || !failure_.empty(); })) {
-    throw Timeout(-1, fmt::format("{} (waited {:g} s)", describe_wait(*operation), deadline.span_seconds()));
+    std::string why = fmt::format("{} (waited {:g} s)", describe_wait(*operation), deadline.span_seconds());
+    operation->given_up = true;
+    loop_.wake();
+    changed_.wait_for(lock, 10s, [&] { return find(id) == nullptr; });
+    throw Timeout(-1, why);
   }
   if (operation->left > 0) throw_if_failed();
   auto at = std::ranges::find(operations_, id, &Operation::id);

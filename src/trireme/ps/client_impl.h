@@ -37,7 +37,8 @@ class Client::Impl {
 
     enum class State : std::uint8_t { queued, sent, done };
     std::vector<State> shards;
-    std::size_t left = 0;  // shards not done
+    std::size_t left = 0;   // shards not done
+    bool given_up = false;  // its caller does not wait any longer, and wants its memory back
     Clock::time_point not_before{};
     Outcome outcome;
     std::uint64_t minimum = 0;
@@ -88,6 +89,8 @@ class Client::Impl {
   void send_pull(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
   Link* link_to(ServerId server);
   void take_back(std::uint64_t link);
+  void hang_up(std::uint64_t link);
+  void drop_given_up();
   Operation* find(std::uint64_t id);
   void finish(Operation& operation, const std::vector<std::uint32_t>& shards);
   void throw_if_failed() const;

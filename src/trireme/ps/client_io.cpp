@@ -19,9 +19,38 @@ Header Client::Impl::header(Kind kind, std::uint64_t request) const {
   return head;
 }
 
+// Nothing is read into or sent from callers' memory any more once they hear of it.
 void Client::Impl::fail(const std::string& why) {
   if (failure_.empty()) failure_ = why;
+  for (auto& [server, id] : server_links_) {
+    if (Link* link = loop_.find(id)) loop_.close(*link);
+  }
+  server_links_.clear();
   changed_.notify_all();
+}
+
+void Client::Impl::hang_up(std::uint64_t id) {
+  if (Link* link = loop_.find(id)) loop_.close(*link);
+  std::erase_if(server_links_, [&](auto& entry) { return entry.second == id; });
+  take_back(id);
+}
+
+// A pull that is given up is forgotten. A push cannot be: servers expect it before the next one.
+void Client::Impl::drop_given_up() {
+  for (auto at = operations_.begin(); at != operations_.end();) {
+    if (!at->given_up) {
+      ++at;
+      continue;
+    }
+    if (at->kind == Operation::Kind::push || at->kind == Operation::Kind::init) fail(describe_wait(*at));
+    std::vector<std::uint64_t> links;
+    for (auto& [id, request] : requests_) {
+      if (request.operation == at->id) links.push_back(request.link);
+    }
+    for (std::uint64_t link : links) hang_up(link);
+    at = operations_.erase(at);
+    changed_.notify_all();
+  }
 }
 
 Sink Client::Impl::place(const Header& head) {
@@ -86,16 +115,15 @@ void Client::Impl::set_view(View view) {
   view_ = std::move(view);
   read_version_.resize(view_.layout.shards());
   read_applied_.resize(view_.layout.shards());
-  if (!view_.failure.empty()) fail(view_.failure);
+  if (!view_.failure.empty()) return fail(view_.failure);
   for (auto at = server_links_.begin(); at != server_links_.end();) {
     if (view_.server(at->first)) {
       ++at;
       continue;
     }
     std::uint64_t link = at->second;
-    at = server_links_.erase(at);
-    if (Link* old = loop_.find(link)) loop_.close(*old);
-    take_back(link);
+    ++at;
+    hang_up(link);
   }
 }
 
@@ -173,6 +201,7 @@ Duration Client::Impl::tick() {
       coordinator->send(header(Kind::beat), {});
     }
   }
+  drop_given_up();
   pump();
   // Something that could not be sent is tried again soon.
   bool waits = std::ranges::any_of(operations_, [](auto& operation) {

@@ -129,12 +129,12 @@ bool Placement::balance(const std::vector<ServerId>& eligible) {
 
 // Heads do the work: where one server leads too many, another copy of one of its shards takes the lead.
 bool Placement::balance_heads(const std::vector<ServerId>& eligible) {
-  auto by_heads = [&](ServerId a, ServerId b) { return heads(a) < heads(b); };
-  ServerId most = *std::ranges::max_element(eligible, by_heads), least = *std::ranges::min_element(eligible, by_heads);
-  if (heads(most) < heads(least) + 2) return false;
   for (std::uint32_t shard = 0; shard < chains_.size(); ++shard) {
     auto& chain = chains_[shard];
-    if (chain.size() < 2 || chain.front() != most || !contains(chain, least)) continue;
+    if (chain.size() < 2) continue;
+    auto by_heads = [&](ServerId a, ServerId b) { return heads(a) < heads(b); };
+    ServerId least = *std::ranges::min_element(chain, by_heads);
+    if (heads(chain.front()) < heads(least) + 2 || !contains(eligible, least)) continue;
     std::erase(chain, least);
     chain.insert(chain.begin(), least);
     whole_[shard] = {least};  // the others get it from the new head

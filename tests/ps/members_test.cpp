@@ -1,0 +1,240 @@
+// Workers that die, fall silent, join and leave; what they share besides the weights; and what they get wrong.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <set>
+
+#include "tests/ps/job.h"
+#include "trireme/base/error.h"
+
+namespace trireme::ps {
+namespace {
+
+using ::testing::HasSubstr;
+using namespace std::chrono_literals;
+constexpr std::size_t kCount = 256;
+
+JobSpec spec(const Consistency& rule) { return {{{"w", kCount, 1}}, {}, rule}; }
+
+// A worker in a process of its own, forked before this one has threads; it joins when it is told where, pushes for ever
+// and says so.
+class Forked {
+ public:
+  explicit Forked(const net::Key& key, int rank, const JobSpec& job) {
+    EXPECT_EQ(::pipe(to_), 0);
+    EXPECT_EQ(::pipe(from_), 0);
+    pid_ = ::fork();
+    if (pid_ != 0) return;
+    char endpoint[128] = {};
+    if (::read(to_[0], endpoint, sizeof endpoint - 1) <= 0) ::_exit(1);
+    try {
+      ClientOptions options;
+      options.at = endpoint;
+      options.key = key;
+      options.rank = rank;
+      Client client(options);
+      std::vector<float> zero(kCount);
+      client.declare(job, zero, soon());
+      auto gradient = client.allocate(kCount), weights = client.allocate(kCount);
+      std::ranges::fill(gradient, -1.0f);
+      while (true) {
+        client.wait(client.push_pull(gradient, 1, weights), soon());
+        if (::write(from_[1], ".", 1) != 1) ::_exit(2);
+      }
+    } catch (...) {
+      ::_exit(3);
+    }
+  }
+  ~Forked() {
+    ::kill(pid_, SIGKILL);
+    ::kill(pid_, SIGCONT);
+    ::waitpid(pid_, nullptr, 0);
+    for (int fd : {to_[0], to_[1], from_[0], from_[1]}) ::close(fd);
+  }
+  void join(const std::string& endpoint) { EXPECT_GT(::write(to_[1], endpoint.data(), endpoint.size()), 0); }
+  void await_steps(int steps) {
+    for (char c; steps > 0; --steps) ASSERT_EQ(::read(from_[0], &c, 1), 1);
+  }
+  void send(int signal) { ::kill(pid_, signal); }
+
+ private:
+  int to_[2], from_[2];
+  pid_t pid_;
+};
+
+// With BSP nobody goes on before everybody has pushed; who is gone is not waited for.
+void survive(int signal, double lease_s) {
+  net::Key key = net::generate_key();
+  Forked other(key, 1, spec(Consistency::bsp()));
+  CoordinatorOptions setup;
+  setup.key = key;
+  setup.workers = 2;
+  setup.lease_s = lease_s;
+  Coordinator coordinator(setup);
+  ServerOptions serve;
+  serve.at = coordinator.endpoint();
+  serve.key = key;
+  Server server(serve);
+  other.join(coordinator.endpoint());
+  ClientOptions options;
+  options.at = coordinator.endpoint();
+  options.key = key;
+  options.rank = 0;
+  Client client(options);
+  std::vector<float> zero(kCount);
+  client.declare(spec(Consistency::bsp()), zero, soon());
+  auto gradient = client.allocate(kCount), weights = client.allocate(kCount);
+  std::ranges::fill(gradient, -1.0f);
+  for (int i = 0; i < 5; ++i) client.wait(client.push_pull(gradient, 1, weights), soon());
+  EXPECT_EQ(weights[0], 10.0f);
+  other.send(signal);
+  for (int i = 0; i < 5; ++i) client.wait(client.push_pull(gradient, 1, weights), soon());
+  EXPECT_GE(weights[0], 15.0f);
+  EXPECT_LE(weights[0], 16.0f);
+  double number = 2;
+  EXPECT_EQ(client.sum("alone", {&number, 1}, soon()), 1u);
+  EXPECT_EQ(client.live_workers(), 1u);
+}
+
+TEST(Members, AKilledWorkerIsNotWaitedFor) { survive(SIGKILL, 20); }
+TEST(Members, ASilentWorkerIsNotWaitedForAfterItsLease) { survive(SIGSTOP, 0.5); }
+
+TEST(Members, WorkersJoinAndLeave) {
+  Job job({.workers = 2, .servers = 2});
+  std::vector<float> zero(kCount);
+  std::atomic<bool> stop{false};
+  std::jthread joiner([&] {
+    while (!job.coordinator->view().ready) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(20ms);
+    auto late = job.client(0);  // the id is taken, so it gets another
+    late->declare(spec(Consistency::ssp(1)), zero, soon());
+    EXPECT_TRUE(late->joined_late());
+    EXPECT_GE(late->id(), 2u);
+    std::uint64_t start = late->clock();
+    auto gradient = late->allocate(kCount), weights = late->allocate(kCount);
+    std::ranges::fill(gradient, -1.0f);
+    late->wait(late->pull(weights), soon());
+    EXPECT_GE(weights[0], 2.0f * static_cast<float>(start) - 2);
+    for (int i = 0; i < 20; ++i) late->wait(late->push_pull(gradient, 1, weights), soon());
+    EXPECT_EQ(late->clock(), start + 20);
+    late.reset();
+    stop = true;
+  });
+  std::atomic<int> pushed{0};
+  job.run(spec(Consistency::ssp(1)), zero, [&](Client& client, int rank) {
+    auto gradient = client.allocate(kCount), weights = client.allocate(kCount);
+    std::ranges::fill(gradient, -1.0f);
+    while (!stop) {
+      client.wait(client.push_pull(gradient, 1, weights), soon());
+      ++pushed;
+      std::this_thread::sleep_for(200us);
+    }
+    double none = 0;
+    client.sum("end", {&none, 1}, soon());
+    if (rank == 0) {
+      // One of them may be a clock ahead: then it is waited for by nobody when the other has left.
+      client.wait(client.pull(weights), soon());
+      EXPECT_LE(weights[0], static_cast<float>(pushed + 20));
+      EXPECT_GE(weights[0], static_cast<float>(pushed + 20 - 2));
+    }
+  });
+}
+
+TEST(Members, SumsTicketsAndTheStopFlag) {
+  constexpr int kWorkers = 4;
+  Job job({.workers = kWorkers, .servers = 1});
+  std::mutex mutex;
+  std::multiset<std::uint64_t> taken;
+  job.run(spec(Consistency::asynchronous()), std::vector<float>(kCount), [&](Client& client, int rank) {
+    for (int round = 0; round < 5; ++round) {
+      std::vector<double> values{1.0, static_cast<double>(rank), 0.5};
+      EXPECT_EQ(client.sum("round " + std::to_string(round), values, soon()), 4u);
+      EXPECT_THAT(values, ::testing::ElementsAre(4.0, 6.0, 2.0));
+    }
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      while (auto ticket = client.next_ticket("epoch " + std::to_string(epoch), 50, soon())) {
+        std::lock_guard lock(mutex);
+        taken.insert(*ticket);
+      }
+    }
+    double none = 0;
+    client.sum("before the end", {&none, 1}, soon());
+    EXPECT_EQ(client.stopped(), "");
+    client.sum("before the stop", {&none, 1}, soon());
+    if (rank == 2) client.stop("enough");
+    auto deadline = soon();
+    while (client.stopped().empty() && !deadline.passed()) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(client.stopped(), "enough");
+  });
+  EXPECT_EQ(taken.size(), 150u);
+  for (std::uint64_t i = 0; i < 50; ++i) EXPECT_EQ(taken.count(i), 3u);
+}
+
+std::string failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "nothing was wrong";
+}
+
+TEST(Members, ErrorsNameTheCulprit) {
+  Job job({.workers = 2, .servers = 1});
+  std::jthread first([&] {
+    auto client = job.client(0);
+    std::vector<float> zero(30);
+    EXPECT_THAT(failure_of([&] {
+                  client->declare({{{"conv", 20, 1}, {"bias", 10, 1}}, {}, {}}, zero, Deadline::in_seconds(0.4));
+                }),
+                HasSubstr("1 servers and"));
+  });
+  std::this_thread::sleep_for(50ms);
+  auto client = job.client(1);
+  std::vector<float> zero(31);
+  EXPECT_THAT(failure_of([&] {
+                client->declare({{{"conv", 21, 1}, {"bias", 10, 1}}, {}, {}}, zero, soon());
+              }),
+              HasSubstr("tensor conv has 21 elements"));
+  EXPECT_THAT(failure_of([&] { job.client(7); }), HasSubstr("worker 7 joins a job of 2 workers"));
+  EXPECT_THAT(failure_of([&] { parse_consistency("eventually"); }), HasSubstr("bsp, ssp:STALENESS, async"));
+  UpdateSpec wrong;
+  wrong.name = "sgdd";
+  EXPECT_THAT(failure_of([&] { make_update(wrong); }), HasSubstr("adam, adamw, momentum, sgd"));
+}
+
+TEST(Members, AWrongKeyDoesNotGetIn) {
+  Job job({.workers = 1, .servers = 1, .at = "127.0.0.1:0"});
+  ClientOptions options;
+  options.at = job.coordinator->endpoint();
+  options.key = net::generate_key();
+  EXPECT_THAT(failure_of([&] { Client client(options); }), HasSubstr("TRIREME_KEY"));
+}
+
+// A sum that somebody does not come to ends in time, and says who it was.
+TEST(Members, ALateWorkerIsNamed) {
+  Job job({.workers = 2, .servers = 1});
+  job.run(spec(Consistency::bsp()), std::vector<float>(kCount), [&](Client& client, int rank) {
+    double none = 0;
+    if (rank == 0) {
+      EXPECT_THAT(failure_of([&] {
+                    client.sum("x", {&none, 1}, Deadline::in_seconds(0.2));
+                  }),
+                  HasSubstr("worker 1 did not come"));
+      std::vector<float> weights(kCount);
+      auto push = client.push(weights, 1);
+      client.wait(push, soon());
+      EXPECT_THAT(failure_of([&] { client.wait(client.pull(weights), Deadline::in_seconds(0.1)); }),
+                  HasSubstr("server s0 for w[0:"));
+    }
+    client.sum("end", {&none, 1}, soon());
+  });
+}
+
+}  // namespace
+}  // namespace trireme::ps
