@@ -111,7 +111,7 @@ TEST_P(AnsweringOver, WaitsEndAtTheDeadline) {
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
           }
         },
-        {.timeout_s = 0.4});
+        {.timeout_s = 0.25});
   };
   EXPECT_THROW(waiting(), Timeout);
 }

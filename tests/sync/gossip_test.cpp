@@ -99,7 +99,7 @@ TEST(GossipConsensus, DistanceShrinks) {
         strategy->begin(replicas);
         std::vector<float> out(kCount);
         double apart = 0;
-        for (std::int64_t number = 0; number < 120; ++number) {
+        for (std::int64_t number = 0; number < 60; ++number) {
           const Step step{number, number < 5 ? 0.2 : 0.0};
           strategy->before_forward(step);
           compute(world, *strategy, {}, learner, world.rank(), number);

@@ -24,7 +24,7 @@ TEST(Hogwild, WeightsAreTheSameMemory) {
 TEST(Hogwild, LosesNoTraining) {
   const Losses losses{.noisy = false, .shared = true};
   for (int ranks : {1, 2, 3, 4}) {
-    const auto traces = run(ranks, "hogwild", losses, 400, 0.2, 399);
+    const auto traces = run(ranks, "hogwild", losses, 200, 0.2, 399);
     for (std::size_t i = 0; i < kCount; ++i) EXPECT_NEAR(losses.gradient(0, 0, i, traces.result[0][i]), 0, 1e-4);
     std::int64_t steps = 0;
     for (const auto& report : traces.report) {
@@ -33,7 +33,7 @@ TEST(Hogwild, LosesNoTraining) {
         steps += count;
       }
     }
-    EXPECT_EQ(steps, 400 * ranks);
+    EXPECT_EQ(steps, 200 * ranks);
     for (const auto& model : traces.model) EXPECT_EQ(model, traces.model[0]);
   }
 }

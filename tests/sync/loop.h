@@ -115,6 +115,8 @@ inline void train(Communicator& world, Strategy& strategy, std::string_view name
     if (!strategy.skips_step()) descend(learner, lr);
     strategy.after_step(step);
     if (watch) watch(number, learner.weights());
+    // Those at their own pace share out the batches: none is done before another begins, even on a loaded machine.
+    if (strategy.asynchronous() && number % 8 == 7) world.barrier();
   }
   while (strategy.drain()) descend(learner, lr);
   strategy.finish();

@@ -8,6 +8,7 @@
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/mean.h"
 #include "trireme/sync/one_learner.h"
+#include "trireme/sync/under_way.h"
 
 namespace trireme::sync {
 namespace {
@@ -22,8 +23,8 @@ class GossipDpsgd : public OneLearner {
     while (inbox_.size() < neighbours_.size()) inbox_.emplace_back(world_, weights_.size());
     const auto tag = static_cast<std::uint64_t>(step.number);
     for (std::size_t k = 0; k < neighbours_.size(); ++k) {
-      under_way_.push_back(world_.recv_async(inbox_[k].span(), neighbours_[k], tag));
-      under_way_.push_back(world_.send_async(weights_, neighbours_[k], tag));
+      under_way_.add(world_.recv_async(inbox_[k].span(), neighbours_[k], tag));
+      under_way_.add(world_.send_async(weights_, neighbours_[k], tag));
       report_.bytes_sent += weights_.size_bytes();
     }
   }
@@ -31,8 +32,7 @@ class GossipDpsgd : public OneLearner {
   void after_backward(const Step& step) override {
     {
       Waiting waiting(report_);
-      for (Work& message : under_way_) message.wait();
-      under_way_.clear();
+      under_way_.wait();
     }
     double own = 1;
     for (int neighbour : neighbours_) own -= graph_.weight(world_.rank(), neighbour, step.number);
@@ -55,7 +55,7 @@ class GossipDpsgd : public OneLearner {
   std::vector<Flat> inbox_;
   // Of this step.
   std::vector<int> neighbours_;
-  std::vector<Work> under_way_;
+  UnderWay under_way_{world_};
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/mean.h"
 #include "trireme/sync/one_learner.h"
+#include "trireme/sync/under_way.h"
 
 namespace trireme::sync {
 namespace {
@@ -28,12 +29,12 @@ class GossipSgp : public OneLearner {
     while (inbox_.size() < sources_.size()) inbox_.push_back({Flat(world_, x_.size()), std::vector<double>(1)});
     const auto tag = static_cast<std::uint64_t>(step.number);
     for (std::size_t k = 0; k < sources_.size(); ++k) {
-      under_way_.push_back(world_.recv_async(inbox_[k].x.span(), sources_[k], tag));
-      under_way_.push_back(world_.recv_async(inbox_[k].w, sources_[k], tag));
+      under_way_.add(world_.recv_async(inbox_[k].x.span(), sources_[k], tag));
+      under_way_.add(world_.recv_async(inbox_[k].w, sources_[k], tag));
     }
     for (int target : graph_.targets(world_.rank(), step.number)) {
-      under_way_.push_back(world_.send_async(x_.span(), target, tag));
-      under_way_.push_back(world_.send_async(w_, target, tag));
+      under_way_.add(world_.send_async(x_.span(), target, tag));
+      under_way_.add(world_.send_async(w_, target, tag));
       report_.bytes_sent += x_.span().size_bytes() + sizeof(double);
     }
   }
@@ -41,8 +42,7 @@ class GossipSgp : public OneLearner {
   void after_backward(const Step& step) override {
     {
       Waiting waiting(report_);
-      for (Work& message : under_way_) message.wait();
-      under_way_.clear();
+      under_way_.wait();
     }
     const double kept = graph_.share(world_.rank(), step.number);
     for (float& x : x_.span()) x *= static_cast<float>(kept);
@@ -89,7 +89,7 @@ class GossipSgp : public OneLearner {
   std::vector<Message> inbox_;
   // Of this step.
   std::vector<int> sources_;
-  std::vector<Work> under_way_;
+  UnderWay under_way_{world_};
 };
 
 }  // namespace

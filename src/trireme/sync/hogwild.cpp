@@ -7,6 +7,7 @@
 #include "trireme/sync/hogwild.h"
 
 #include <atomic>
+#include <new>
 
 #include "trireme/base/error.h"
 #include "trireme/sync/flat.h"
@@ -66,8 +67,9 @@ std::shared_ptr<float[]> shared_weights(Communicator& world, std::size_t count) 
   require_threads(world);
   std::shared_ptr<float[]> mine;
   if (world.rank() == 0) {
-    mine = world.allocate<float>(count);
-    std::fill_n(mine.get(), count, 0.0f);
+    // Not from rank 0's heap, which would have to outlive everyone's end of the world: threads read any memory.
+    constexpr std::align_val_t kLine{64};
+    mine.reset(new (kLine) float[count](), [](float* memory) { ::operator delete[](memory, kLine); });
   }
   return share(world, mine);
 }

@@ -6,8 +6,8 @@
 
 namespace trireme::sync {
 
-// The same zeros on every rank, in rank 0's heap, freed with the last rank's reference. Collective. ConfigError if the
-// ranks are not threads of one process.
+// The same zeros on every rank, freed with the last rank's reference. Collective. ConfigError if the ranks are not
+// threads of one process.
 std::shared_ptr<float[]> shared_weights(Communicator& world, std::size_t count);
 
 }  // namespace trireme::sync

@@ -12,6 +12,7 @@
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/one_learner.h"
+#include "trireme/sync/under_way.h"
 
 namespace trireme::sync {
 namespace {
@@ -56,7 +57,7 @@ class Sma : public Strategy {
     for (const Replica& replica : replicas_) {
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += alpha_ * (replica.weights[i] - z_[i]);
     }
-    exchange_ = world_.async().all_reduce(sum, Op::sum);
+    exchange_.add(world_.async().all_reduce(sum, Op::sum));
   }
 
   void after_backward(const Step& step) override {
@@ -105,7 +106,7 @@ class Sma : public Strategy {
   Flat z_;
   Flat velocity_;  // z − z_prev
   Flat sum_;       // Σ c_j
-  Work exchange_;
+  UnderWay exchange_{world_};
   Report report_;
 };
 

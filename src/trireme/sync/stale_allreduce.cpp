@@ -6,6 +6,7 @@
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/one_learner.h"
+#include "trireme/sync/under_way.h"
 
 namespace trireme::sync {
 namespace {
@@ -20,13 +21,13 @@ class StaleAllreduce : public OneLearner {
   bool meets(std::int64_t) const override { return true; }
 
   void start() override {
-    for (std::int64_t i = 0; i <= staleness_; ++i) slots_.push_back({Flat(world_, gradient_.size()), {}});
+    for (std::int64_t i = 0; i <= staleness_; ++i) slots_.emplace_back(world_, gradient_.size());
   }
 
   void after_backward(const Step&) override {
     auto& slot = slot_of(sent_++);
-    slot.gradient = gradient_;
-    slot.exchange = world_.async().all_reduce(slot.gradient.span(), Op::sum);
+    slot = gradient_;
+    under_way_.add(world_.async().all_reduce(slot.span(), Op::sum));
     skips_ = sent_ - applied_ <= staleness_;
     if (!skips_) deliver();
   }
@@ -42,26 +43,22 @@ class StaleAllreduce : public OneLearner {
   void model(std::span<float> out) override { copy(weights_, out); }
 
  private:
-  struct Slot {
-    Flat gradient;
-    Work exchange;
-  };
-  Slot& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>(step % (staleness_ + 1))]; }
+  Flat& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>(step % (staleness_ + 1))]; }
 
   // Its weights had seen all but the last s of the updates before it.
   void deliver() {
-    auto& slot = slot_of(applied_);
     {
       Waiting waiting(report_);
-      slot.exchange.wait();
+      under_way_.wait_first(1);
     }
-    copy(slot.gradient.span(), gradient_);
+    copy(slot_of(applied_).span(), gradient_);
     ++report_.stale[std::min(applied_, staleness_)];
     ++applied_;
   }
 
   const std::int64_t staleness_;  // s
-  std::vector<Slot> slots_;
+  std::vector<Flat> slots_;
+  UnderWay under_way_{world_};  // those of steps applied_ … sent_ − 1
   // Steps whose gradients were sent, and were put in place. Invariant: applied_ ≤ sent_ ≤ applied_ + s between steps.
   std::int64_t sent_ = 0, applied_ = 0;
   bool skips_ = false;

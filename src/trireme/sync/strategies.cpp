@@ -90,7 +90,8 @@ const Setting& find_setting(const Kind& kind, std::string_view name) {
 
 std::string Allowed::text() const {
   if (kind == Kind::word) return listed(words);
-  auto numbers = fmt::format("a {} from {:g} to {:g}", kind == Kind::integer ? "whole number" : "number", least, most);
+  auto numbers = kind == Kind::integer ? fmt::format("a whole number from {:.0f} to {:.0f}", least, most)
+                                       : fmt::format("a number from {:g} to {:g}", least, most);
   return words.empty() ? numbers : fmt::format("{}, or {}", numbers, listed(words));
 }
 
