@@ -149,7 +149,7 @@ void Communicator::set_algorithm(std::string_view collective, std::string_view a
 
 std::uint64_t Communicator::bytes_sent() const {
   std::uint64_t bytes = 0;
-  for (const auto& state : impl_->lanes) bytes += state->lane->channel().counters().bytes_sent;
+  for (const auto& state : impl_->lanes) bytes += state->lane->bytes_sent();
   return bytes;
 }
 

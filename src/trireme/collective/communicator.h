@@ -174,7 +174,8 @@ class Communicator : public Collectives<Communicator, void> {
 
   // An algorithm's name, or "auto". The same on every rank.
   void set_algorithm(std::string_view collective, std::string_view algorithm);
-  // What this rank has sent on all lanes, payload only.
+  // What this rank has sent on all lanes, payload only. Of calls in shared memory, where nothing is sent: the least
+  // that any algorithm would have sent.
   std::uint64_t bytes_sent() const;
 
   // Tells every rank why this one gives up; their waits throw Aborted.

@@ -113,6 +113,33 @@ void Executor::bind_arithmetic(const Request& request) {
         folds ? reduce_function(request.dtype, op) : nullptr};
 }
 
+namespace {
+
+// Bytes that a rank sends at least, whatever the algorithm.
+std::uint64_t least_sent(const Request& request, int rank, int ranks) {
+  const std::uint64_t bytes = request.count * size_of(request.dtype), others = static_cast<std::uint64_t>(ranks - 1);
+  switch (request.what) {
+    case Collective::broadcast:
+      return rank == request.root && ranks > 1 ? bytes : 0;
+    case Collective::scatter:
+      return rank == request.root ? bytes * others : 0;
+    case Collective::gather:
+    case Collective::reduce:
+      return rank == request.root ? 0 : bytes;
+    case Collective::all_gather:
+    case Collective::reduce_scatter:
+    case Collective::all_to_all:
+      return bytes * others;
+    case Collective::all_reduce:
+      return 2 * bytes * others / static_cast<std::uint64_t>(ranks);
+    case Collective::barrier:
+      return 0;
+  }
+  return 0;
+}
+
+}  // namespace
+
 void Executor::dispatch(Run& run) {
   const auto& request = run.request;
   bind_arithmetic(request);
@@ -121,6 +148,8 @@ void Executor::dispatch(Run& run) {
     throw ConfigError(fmt::format("algorithm '{}' needs ranks that share memory, which transport {} does not give",
                                   request.algorithm->name, transport_.name()));
   }
+  const auto least = least_sent(request, channel_->rank(), channel_->size());
+  shared_bytes_.store(shared_bytes_.load(std::memory_order_relaxed) + least, std::memory_order_relaxed);
   if (request.algorithm->plan == schedules::direct) return run_direct(run);
   const auto bytes = request.count * size_of(request.dtype) * (has_blocks(request.what) ? channel_->size() : 1);
   return 2 * bytes <= net::Post::kPayload || bytes == 0 ? run_in_posts(run) : run_staged(run);

@@ -2,6 +2,7 @@
 // failure into one error on every rank. Segmentation and overlap live here, once for all algorithms.
 #pragma once
 #include <array>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -56,6 +57,9 @@ class Executor {
   void run(const Request& request, Duration timeout, const net::Patience& patience);
 
   net::Channel& channel() { return *channel_; }
+  // Payload sent by this rank; of calls in shared memory, where nothing is sent, the least that any algorithm sends.
+  // From any thread.
+  std::uint64_t bytes_sent() const { return channel_->counters().bytes_sent + shared_bytes_; }
 
  private:
   // One call under way.
@@ -113,6 +117,7 @@ class Executor {
   net::Board* board_;
   // By collective: what private buffers take instead of direct, long and short ones.
   std::array<const Algorithm*, kCollectives.size()> staged_, inline_;
+  std::atomic<std::uint64_t> shared_bytes_ = 0;
   // Used by the one thread.
   std::uint64_t sequence_ = 0;
   std::string broken_;  // why, once a call has failed

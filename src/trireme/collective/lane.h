@@ -40,6 +40,7 @@ class Lane {
 
   // Only while nothing is queued.
   net::Channel& channel() { return executor_.channel(); }
+  std::uint64_t bytes_sent() const { return executor_.bytes_sent(); }
 
  private:
   void work(std::stop_token stop);

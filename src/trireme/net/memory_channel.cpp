@@ -97,8 +97,7 @@ void MemoryChannel::send(int peer, const CallId& call, std::span<const std::byte
   ticket.done = false;
   outgoing_[peer].push_back({call, bytes, &ticket});
   ++posted_;
-  counters_.bytes_sent += bytes.size();
-  ++counters_.messages_sent;
+  count_message(bytes.size());
   push(peer);
 }
 

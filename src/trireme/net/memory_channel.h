@@ -34,7 +34,6 @@ class MemoryChannel : public Channel {
   void cancel() noexcept override;
   int waiting_for() const override;
   Board* board() override { return &board_; }
-  Counters counters() const override { return counters_; }
 
  private:
   struct Outgoing {
@@ -72,7 +71,6 @@ class MemoryChannel : public Channel {
   std::vector<std::deque<Outgoing>> outgoing_;
   std::vector<std::deque<Incoming>> incoming_;
   int posted_ = 0;
-  Counters counters_;
 };
 
 }  // namespace trireme::net

@@ -109,8 +109,7 @@ bool TcpChannel::push(Peer& peer) {
     turn += static_cast<std::size_t>(sent);
     peer.sent += static_cast<std::size_t>(sent);
     if (peer.sent == kHeaderBytes + message.bytes.size()) {
-      counters_.bytes_sent += message.bytes.size();
-      ++counters_.messages_sent;
+      count_message(message.bytes.size());
       message.ticket->done = true;
       peer.begun = false;
       peer.sends.pop();

@@ -33,7 +33,6 @@ class TcpChannel final : public Channel {
   void idle(Duration longest) override;
   void cancel() noexcept override;
   int waiting_for() const override;
-  Counters counters() const override { return counters_; }
 
  private:
   struct Outgoing {
@@ -93,7 +92,6 @@ class TcpChannel final : public Channel {
   std::unique_ptr<std::byte[]> scratch_memory_;
   std::byte* scratch_ = nullptr;  // 64-byte aligned; what is received to be reduced passes here
   bool cancelled_ = false;
-  Counters counters_;
 };
 
 }  // namespace trireme::net

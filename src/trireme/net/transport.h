@@ -87,12 +87,24 @@ class Channel {
   // Present where peers' memory can be read.
   virtual Board* board() { return nullptr; }
 
-  // Payload bytes and messages this rank has sent on this channel.
+  // Payload bytes and messages this rank has sent on this channel. From any thread.
   struct Counters {
     std::uint64_t bytes_sent = 0;
     std::uint64_t messages_sent = 0;
   };
-  virtual Counters counters() const = 0;
+  Counters counters() const {
+    return {bytes_sent_.load(std::memory_order_relaxed), messages_sent_.load(std::memory_order_relaxed)};
+  }
+
+ protected:
+  // By the thread that uses the channel.
+  void count_message(std::size_t bytes) {
+    bytes_sent_.store(bytes_sent_.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
+    messages_sent_.store(messages_sent_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::uint64_t> bytes_sent_ = 0, messages_sent_ = 0;
 };
 
 // What another rank is up to, as far as it can be told.
