@@ -31,6 +31,10 @@ struct LaunchSpec {
   std::function<void(int rank, bool is_stderr, std::string_view bytes)> capture;
   bool stdin_to_rank0 = true;  // else every worker reads an empty stdin
   bool verbose = false;
+  // Workers whose sudden death does not end the job, and what they are called; by rank. None: every death does, "rank
+  // N".
+  std::function<bool(int rank)> expendable;
+  std::function<std::string(int rank)> called;
   double grace_s = 0.5;  // from SIGTERM to SIGKILL when the rest is stopped
 
   // Several hosts: each runs a launcher with the same endpoint and key; node 0's listens there.

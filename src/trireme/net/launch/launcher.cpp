@@ -102,7 +102,14 @@ void Launcher::on_worker_ended(const GuardianEvent& event) {
   }
   if (!could_not_start) worker.status = event.status;
   if (!could_not_start && event.status == 0) return;
-  if (interrupted_by_ == 0) return consider(failure_of(event.worker, event), &worker);
+  if (interrupted_by_ == 0) {
+    auto failure = failure_of(event.worker, event);
+    if (failure.cause == JobFailure::killed && spec_.expendable &&
+        spec_.expendable(placement_.first_rank + event.worker)) {
+      return say(failure.text + "; the others go on");
+    }
+    return consider(failure, &worker);
+  }
   if (!std::exchange(interruption_ended_workers_, true)) {
     loop_.after(std::max<Duration>(kAfterInterrupt,
                                    std::chrono::duration_cast<Duration>(std::chrono::duration<double>(spec_.grace_s))),
@@ -116,7 +123,9 @@ JobFailure Launcher::failure_of(int local_rank, const GuardianEvent& event) cons
     return {JobFailure::cannot_start, error.exit_code(),
             fmt::format("{} (rank {}, host {})", error.what(), placement_.first_rank + local_rank, host_)};
   }
-  std::string who = fmt::format("rank {} (pid {}, host {})", placement_.first_rank + local_rank, event.pid, host_);
+  const int rank = placement_.first_rank + local_rank;
+  std::string who = fmt::format("{} (pid {}, host {})",
+                                spec_.called ? spec_.called(rank) : fmt::format("rank {}", rank), event.pid, host_);
   if (WIFSIGNALED(event.status)) {
     int number = WTERMSIG(event.status);
     return {JobFailure::killed, 128 + number,
