@@ -10,6 +10,7 @@ namespace {
 class Allreduce : public OneLearner {
  public:
   using OneLearner::OneLearner;
+  bool in_backward() const override { return true; }
   bool shares_gradient() const override { return true; }
   bool meets(std::int64_t) const override { return true; }
   void finish() override {}

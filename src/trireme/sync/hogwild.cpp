@@ -39,6 +39,7 @@ class Hogwild : public OneLearner {
 
   bool shares_gradient() const override { return true; }
   bool asynchronous() const override { return true; }
+  std::shared_ptr<float[]> weights_memory(std::size_t count) override { return shared_weights(world_, count); }
 
   void start() override {
     std::vector<std::int64_t> address{reinterpret_cast<std::intptr_t>(weights_.data())};

@@ -5,6 +5,9 @@
 namespace trireme::sync {
 
 Kind allreduce();
+Kind ps_bsp();
+Kind ps_ssp();
+Kind ps_async();
 Kind hogwild();
 Kind local_sgd();
 Kind post_local_sgd();

@@ -14,9 +14,8 @@ namespace trireme::sync {
 
 const std::vector<Kind>& strategies() {
   static const std::vector<Kind> kinds{
-      allreduce(),  //
-      hogwild(),   local_sgd(),    post_local_sgd(), easgd(),      average_at_end(),  diloco(),
-      sma(),       gossip_dpsgd(), gossip_adpsgd(),  gossip_sgp(), stale_allreduce(),
+      allreduce(),      ps_bsp(), ps_ssp(), ps_async(),     hogwild(),       local_sgd(),  post_local_sgd(),  easgd(),
+      average_at_end(), diloco(), sma(),    gossip_dpsgd(), gossip_adpsgd(), gossip_sgp(), stale_allreduce(),
   };
   return kinds;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/ps/client.h"
 #include "trireme/sync/strategy.h"
 
 namespace trireme::sync {
@@ -36,6 +37,12 @@ struct Surroundings {
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 1;  // of a worker, as far as can be told
   std::uint64_t seed = 1;
+  // Where there are servers: this worker's end of them, the model in the order of its flat weights, and what they do
+  // with gradients.
+  ps::Client* client = nullptr;
+  std::vector<ps::Tensor> tensors;
+  ps::UpdateSpec update;
+  double timeout_s = 60;
 };
 
 // The settings of a chosen strategy: every one of them has a value, and an allowed one.
@@ -56,6 +63,7 @@ struct Kind {
   std::string_view name;
   std::string_view summary;  // one line
   std::vector<Setting> settings;
+  bool needs_servers = false;
   std::unique_ptr<Strategy> (*make)(const Values& values, const Surroundings& around);
 };
 

@@ -1,0 +1,21 @@
+// Parameter server, asynchronous: every gradient is applied when it comes, nobody waits:
+//   w_{t+1} = update(w_t, (1/N) g_i(w_{t−τ})),  τ the updates by others since worker i read.
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/server_worker.h"
+
+namespace trireme::sync {
+
+Kind ps_async() {
+  return {.name = "ps-async",
+          .summary = "parameter server; every gradient is applied as it comes",
+          .settings = {{"read", "step", "weights are read once a step, or live: others' updates land while it computes",
+                        one_of({"step", "live"})}},
+          .needs_servers = true,
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            return std::make_unique<ServerWorker>(
+                around, ps::Consistency::asynchronous(),
+                values.is("read", "live") ? ServerWorker::Reading::live : ServerWorker::Reading::each_step);
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,19 @@
+// Parameter server, stale synchronous (Ho et al., 2013): at clock c a worker sees everyone's updates up to c − s − 1,
+// its own up to c − 1, and of the others' up to c + s − 1 those that have arrived; who is more than s ahead waits.
+#include "trireme/sync/kinds.h"
+#include "trireme/sync/server_worker.h"
+
+namespace trireme::sync {
+
+Kind ps_ssp() {
+  return {.name = "ps-ssp",
+          .summary = "parameter server; no worker is more than s steps ahead of another",
+          .settings = {{"s", "3", "steps a worker may be ahead", whole_number(0, kMany)}},
+          .needs_servers = true,
+          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+            return std::make_unique<ServerWorker>(
+                around, ps::Consistency::ssp(static_cast<std::uint64_t>(values.integer("s"))));
+          }};
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,102 @@
+#include "trireme/sync/server_worker.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trireme/base/error.h"
+#include "trireme/sync/one_learner.h"
+
+namespace trireme::sync {
+
+ServerWorker::ServerWorker(const Surroundings& around, ps::Consistency consistency, Reading reading)
+    : client_(*around.client),
+      tensors_(around.tensors),
+      update_(around.update),
+      consistency_(consistency),
+      reading_(reading),
+      timeout_s_(around.timeout_s) {}
+
+ServerWorker::~ServerWorker() = default;
+
+std::shared_ptr<float[]> ServerWorker::memory(std::size_t count) {
+  auto span = client_.allocate(count);
+  return {span.data(), [&client = client_, span](float*) { client.release(span); }};
+}
+
+Deadline ServerWorker::deadline() const { return Deadline::in_seconds(timeout_s_); }
+
+void ServerWorker::begin(std::span<const Replica> replicas) {
+  TRIREME_CHECK(replicas.size() == 1);
+  weights_ = replicas[0].weights;
+  gradient_ = replicas[0].gradient;
+  client_.declare({tensors_, update_, consistency_}, weights_, deadline());
+  client_.wait(client_.pull(weights_), deadline());
+  if (reading_ == Reading::live) {
+    reader_ = std::jthread([this](const std::stop_token& stop) { read_on(stop); });
+  }
+}
+
+void ServerWorker::wait_for_last() {
+  if (!last_) return;
+  Waiting waiting(report_);
+  auto outcome = client_.wait(*last_, deadline());
+  last_.reset();
+  ++report_.stale[static_cast<std::int64_t>(outcome.staleness)];
+}
+
+void ServerWorker::before_forward(const Step&) {
+  wait_for_last();
+  if (reading_ == Reading::each_step) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    computing_ = true;
+  }
+  changed_.notify_all();
+}
+
+void ServerWorker::after_backward(const Step& step) {
+  if (reading_ == Reading::live) {
+    std::unique_lock lock(mutex_);
+    computing_ = false;
+    changed_.wait(lock, [this] { return !pulling_; });
+  }
+  last_ = client_.push_pull(gradient_, step.lr, weights_);
+  report_.bytes_sent += gradient_.size_bytes();
+}
+
+// Pulls follow each other with pauses, so that they take a small part of the machine.
+void ServerWorker::read_on(const std::stop_token& stop) {
+  constexpr double kPauses = 4;  // times as long as the pull before
+  std::unique_lock lock(mutex_);
+  while (changed_.wait(lock, stop, [this] { return computing_; })) {
+    pulling_ = true;
+    lock.unlock();
+    const double begin = now_seconds();
+    try {
+      client_.wait(client_.pull(weights_), deadline());
+    } catch (const Error&) {
+      // The training thread meets the same, at its next call, and tells.
+    }
+    const auto pause = std::chrono::duration<double>(kPauses * (now_seconds() - begin));
+    lock.lock();
+    pulling_ = false;
+    changed_.notify_all();
+    changed_.wait_for(lock, stop, pause, [this] { return !computing_; });
+  }
+}
+
+// When all have pushed what they had, the servers have it all.
+void ServerWorker::model(std::span<float> out) {
+  wait_for_last();
+  client_.sum(fmt::format("model {}", models_++), {}, deadline());
+  client_.wait(client_.pull(weights_), deadline());
+  std::ranges::copy(weights_, out.begin());
+}
+
+void ServerWorker::finish() {
+  std::vector<float> last(weights_.size());
+  model(last);
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,71 @@
+// A worker of the parameter server: servers own the weights and step them; the worker reads, computes and pushes. The
+// three consistency models differ in what servers let it see (ps/clock.h), not in what it does:
+//
+//   pull w;  each step: g ← gradient(w) / N;  push g, pull w
+//
+// The push and the pull that follows it travel together, and are waited for before the next forward. A model is sent,
+// and one received, every step.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "trireme/ps/client.h"
+#include "trireme/sync/strategies.h"
+
+namespace trireme::sync {
+
+class ServerWorker : public Strategy {
+ public:
+  enum class Reading {
+    each_step,  // the weights stay as they are while a step computes
+    live,       // what others push lands meanwhile
+  };
+  ServerWorker(const Surroundings& around, ps::Consistency consistency, Reading reading = Reading::each_step);
+  ~ServerWorker() override;
+
+  bool shares_gradient() const override { return true; }
+  bool takes_gradient() const override { return true; }
+  bool owns_step() const override { return true; }
+  bool asynchronous() const override { return consistency_.async; }
+  bool meets(std::int64_t) const override { return !consistency_.async && consistency_.s == 0; }
+
+  // Where servers on this host read and write in place.
+  std::shared_ptr<float[]> weights_memory(std::size_t count) override { return memory(count); }
+  std::shared_ptr<float[]> gradient_memory(std::size_t count) override { return memory(count); }
+
+  void begin(std::span<const Replica> replicas) override;
+  void before_forward(const Step& step) override;
+  void after_backward(const Step& step) override;
+  void finish() override;
+  void model(std::span<float> out) override;
+  Report report() const override { return report_; }
+
+ private:
+  std::shared_ptr<float[]> memory(std::size_t count);
+  Deadline deadline() const;
+  void wait_for_last();
+  void read_on(const std::stop_token& stop);
+
+  ps::Client& client_;
+  const std::vector<ps::Tensor> tensors_;
+  const ps::UpdateSpec update_;
+  const ps::Consistency consistency_;
+  const Reading reading_;
+  const double timeout_s_;
+  std::span<float> weights_, gradient_;
+  std::optional<ps::Ticket> last_;  // the push and pull under way
+  std::int64_t models_ = 0;         // asked for so far
+  Report report_;
+
+  // For reading live: the thread pulls while `computing_`. Invariant: outside of it nobody writes to the weights but
+  // the training thread, or servers by its command.
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool computing_ = false, pulling_ = false;  // guarded by mutex_
+  std::jthread reader_;
+};
+
+}  // namespace trireme::sync
