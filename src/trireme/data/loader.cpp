@@ -17,11 +17,10 @@ torch::Tensor pin(const torch::Tensor& from) {
 
 }  // namespace
 
-Loader::Loader(std::shared_ptr<const Dataset> set, ShardedSampler sampler, const LoaderOptions& options)
+Loader::Loader(std::shared_ptr<const Dataset> set, Source source, const LoaderOptions& options)
     : set_(std::move(set)),
       options_(options),
-      steps_per_epoch_(sampler.steps_per_epoch()),
-      thread_([this, moved = std::move(sampler)](const std::stop_token& stop) { run(stop, moved); }) {}
+      thread_([this, moved = std::move(source)](const std::stop_token& stop) { run(stop, moved); }) {}
 
 std::optional<Item> Loader::next() {
   std::unique_lock lock(mutex_);
@@ -41,11 +40,11 @@ std::optional<Item> Loader::next() {
   return item;
 }
 
-void Loader::run(const std::stop_token& stop, ShardedSampler sampler) {
+void Loader::run(const std::stop_token& stop, const Source& source) {
   try {
     for (std::int64_t epochs = 0; options_.epochs == 0 || epochs < options_.epochs;) {
       std::optional<Item> item;
-      if (const auto share = sampler.next()) item = assemble(*share);
+      if (const auto share = source()) item = assemble(*share);
       if (!item) ++epochs;
       if (!put(stop, std::move(item))) return;
     }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,8 +32,15 @@ struct LoaderOptions {
 
 class Loader {
  public:
-  // Starts at the sampler's epoch and position. `set` is shared: the thread reads it.
-  Loader(std::shared_ptr<const Dataset> set, ShardedSampler sampler, const LoaderOptions& options = {});
+  // What to take next; nothing at the end of an epoch (or of a part of one), after which it is asked again. Called by
+  // the loader's thread alone.
+  using Source = std::function<std::optional<Share>()>;
+  // `set` is shared: the thread reads it.
+  Loader(std::shared_ptr<const Dataset> set, Source source, const LoaderOptions& options = {});
+  // Starts at the sampler's epoch and position.
+  Loader(std::shared_ptr<const Dataset> set, ShardedSampler sampler, const LoaderOptions& options = {})
+      : Loader(
+            std::move(set), [sampler]() mutable { return sampler.next(); }, options) {}
   // Ends the thread after the batch it is at.
   ~Loader() = default;
   Loader(const Loader&) = delete;
@@ -42,18 +50,16 @@ class Loader {
   // faster than loading. What the thread threw is thrown here, and again by every later call.
   std::optional<Item> next();
 
-  std::int64_t steps_per_epoch() const { return steps_per_epoch_; }
   // Seconds that next() has waited in all.
   double waited() const { return waited_; }
 
  private:
-  void run(const std::stop_token& stop, ShardedSampler sampler);
+  void run(const std::stop_token& stop, const Source& source);
   Item assemble(const Share& share) const;
   bool put(const std::stop_token& stop, std::optional<Item> item);
 
   const std::shared_ptr<const Dataset> set_;
   const LoaderOptions options_;
-  const std::int64_t steps_per_epoch_;
   double waited_ = 0;
 
   std::mutex mutex_;

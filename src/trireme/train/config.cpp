@@ -12,6 +12,8 @@
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/plan/bucket_plan.h"
+#include "trireme/sync/strategies.h"
+#include "trireme/train/straggle.h"
 
 namespace trireme::train {
 namespace {
@@ -57,6 +59,12 @@ constexpr std::array kFields{
           &C::deterministic},
     Field{"train.seed", "--seed", "of weights, order and dropout", &C::seed},
     Field{"train.target", "--target", "note when the test accuracy first reaches this share (0: none)", &C::target},
+    Field{"train.evals_per_epoch", "--evals-per-epoch", "how often an epoch the test accuracy is measured",
+          &C::evals_per_epoch},
+    Field{"sync.strategy", "--strategy", "NAME[:key=value,…]: how workers synchronize; one of", &C::strategy},
+    Field{"sync.servers", "--servers", "ps-*: as many processes, or colocated: one in each worker", &C::servers},
+    Field{"sync.replicas", "--replicas", "ps-*: servers that keep a copy of each weight", &C::replicas},
+    Field{"sync.straggle", "--straggle", "slow workers down: rank=1,factor=3 or random,p=0.1,ms=50", &C::straggle},
     Field{"exchange.bucket_plan", "--bucket-plan", "cap:25, tensor, one, mgwfbp or optimal", &C::bucket_plan},
     Field{"exchange.algorithm", "--algorithm", "of all-reduce; see trireme check", &C::algorithm},
     Field{"exchange.transport", "--transport", "auto, shm or tcp", &C::transport},
@@ -138,6 +146,31 @@ void at_least(std::string_view flag, double value, double least) {
   if (!(value >= least)) throw ConfigError(fmt::format("{}: {} is below {}", flag, value, least));
 }
 
+// What only the exchange of gradients within backward can do.
+void check_strategy(const Config& config) {
+  const auto& kind = *sync::Choice::parse(config.strategy).kind;
+  const auto name = kind.name;
+  if (name == "allreduce") return;
+  auto refuse = [&](std::string_view what) {
+    throw ConfigError(fmt::format("{} needs --strategy allreduce, not {}", what, name));
+  };
+  if (config.deterministic) refuse("--deterministic");
+  if (config.sync_batch_norm) refuse("--sync-batch-norm");
+  if (kind.needs_servers) {
+    one_of("--optimizer (with servers)", config.optimizer, {"sgd", "adam", "adamw"});
+    std::int64_t servers = config.servers == "colocated"
+                               ? config.workers
+                               : parse_integer(config.servers, "--servers (colocated, or a number)", 0, 4096);
+    at_least("--replicas", config.replicas, 1);
+    if (servers > 0 && config.replicas > servers) {
+      throw ConfigError(fmt::format("--replicas {}: there are only {} servers", config.replicas, servers));
+    }
+  }
+  if (name == "hogwild" && config.launch != "threads") {
+    throw ConfigError("--strategy hogwild: workers must share their memory; add --launch threads");
+  }
+}
+
 }  // namespace
 
 std::span<const Field> fields() { return kFields; }
@@ -202,6 +235,8 @@ void check(const Config& config) {
   one_of("--autocast", config.autocast, {"none", "bf16"});
   one_of("--exchange", config.exchange, {"auto", "background", "inline"});
   plan::parse_bucket_plan(config.bucket_plan);
+  Straggle{config.straggle};
+  check_strategy(config);
   at_least("--batch", config.batch, 1);
   at_least("--epochs", config.epochs, 1);
   at_least("--accumulate", config.accumulate, 1);
@@ -209,6 +244,7 @@ void check(const Config& config) {
   at_least("--lanes", config.lanes, 1);
   at_least("--keep-last", config.keep_last, 1);
   at_least("--log-every", config.log_every, 1);
+  at_least("--evals-per-epoch", config.evals_per_epoch, 1);
   at_least("--length", config.length, 1);
   at_least("--clip", config.clip, 0);
   at_least("--warmup", config.warmup, 0);

@@ -32,6 +32,10 @@ struct Config {
   std::string autocast = "none", on_nan = "stop";
   bool sync_batch_norm = false, deterministic = false;
   std::int64_t seed = 1;
+  std::int64_t evals_per_epoch = 1;
+  // sync
+  std::string strategy = "allreduce", straggle, servers = "colocated";
+  std::int64_t replicas = 1;
   // exchange
   std::string bucket_plan = "optimal", algorithm = "auto", transport = "auto", exchange = "auto";
   std::int64_t lanes = 1;

@@ -1,5 +1,8 @@
 #include "trireme/train/gradients.h"
 
+#include <chrono>
+#include <thread>
+
 #include "trireme/base/clock.h"
 #include "trireme/data/random.h"
 #include "trireme/grad/autocast.h"
@@ -27,11 +30,14 @@ void add(std::vector<torch::Tensor>& into, const std::vector<torch::Tensor>& fro
 
 }  // namespace
 
-Gradients::Gradients(const Config& config, Workload& work, DataParallel& net, Communicator& world)
+Gradients::Gradients(const Config& config, Workload& work, DataParallel& net, Communicator& world, int rank,
+                     Scale scale)
     : config_(config),
       work_(work),
       net_(net),
       world_(world),
+      rank_(rank),
+      scale_(scale),
       piece_(config.micro_batch > 0 ? config.micro_batch : config.batch),
       pieces_(config.batch * config.accumulate / piece_) {
   for (auto& parameter : work.model->parameters()) {
@@ -44,26 +50,44 @@ Gradients::Gradients(const Config& config, Workload& work, DataParallel& net, Co
   }
 }
 
-StepOutcome Gradients::compute(const data::Item& item, bool stop) {
+StepOutcome Gradients::compute(const data::Item& item, bool stop, const HoldUp& hold_up) {
   totals_ = {};
   StepOutcome outcome;
   outcome.begin = now_seconds();
-  config_.deterministic ? by_tree(item, stop) : in_pieces(item, stop);
+  config_.deterministic ? by_tree(item, stop, hold_up) : in_pieces(item, stop, hold_up);
   auto told = net_.told();
-  outcome.loss = told[0];
+  // Alone, a share of the global mean is not yet the mean of anything.
+  outcome.loss = world_.size() == 1 && item.here > 0 ? told[0] * whole(item) / static_cast<double>(item.here) : told[0];
   outcome.accuracy = told[2] > 0 ? told[1] / told[2] : 0;
+  outcome.scored = told[2];
   outcome.stop = told[3] > 0;
   outcome.forward_s = totals_.forward_s;
-  outcome.backward_s = totals_.backward_s;
+  outcome.exposed_s = net_.times().exposed;
+  outcome.communication_s = net_.times().communication;
+  outcome.backward_s = std::max(0.0, totals_.backward_s - outcome.exposed_s);
+  outcome.held_up_s = totals_.held_up_s;
+  usual_backward_s_ = outcome.backward_s;
   return outcome;
+}
+
+double Gradients::whole(const data::Item& item) const {
+  return static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
+}
+
+// Before the backward whose gradients leave: whoever waits for them waits longer.
+void Gradients::linger(const HoldUp& hold_up) {
+  if (!hold_up) return;
+  double begin = now_seconds(), seconds = hold_up(totals_.forward_s + std::max(usual_backward_s_, totals_.backward_s));
+  if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  totals_.held_up_s += now_seconds() - begin;
 }
 
 torch::Tensor Gradients::forward(const data::Item& item, std::int64_t begin, std::int64_t end, std::int64_t piece) {
   double start = now_seconds();
-  models::set_random(seed_of(config_.seed, item.epoch, item.position, world_.rank() * pieces_ + piece));
-  bool whole = begin == 0 && end == item.here;
-  auto input = whole ? item.batch.input : item.batch.input.narrow(0, begin, end - begin);
-  auto target = whole ? item.batch.target : item.batch.target.narrow(0, begin, end - begin);
+  models::set_random(seed_of(config_.seed, item.epoch, item.position, rank_ * pieces_ + piece));
+  bool all = begin == 0 && end == item.here;
+  auto input = all ? item.batch.input : item.batch.input.narrow(0, begin, end - begin);
+  auto target = all ? item.batch.target : item.batch.target.narrow(0, begin, end - begin);
   if (!work_.device.is_cpu()) {
     input = input.to(work_.device, /*non_blocking=*/true);
     target = target.to(work_.device, /*non_blocking=*/true);
@@ -75,7 +99,7 @@ torch::Tensor Gradients::forward(const data::Item& item, std::int64_t begin, std
   } else {
     output = work_.model->forward(input);
   }
-  auto loss = loss_of(output, target) * (static_cast<double>(end - begin) / item.globally);
+  auto loss = loss_of(output, target) * (static_cast<double>(end - begin) / whole(item));
   totals_.loss += loss.item<double>();
   auto [correct, of] = score_of(output.detach(), target);
   totals_.correct += correct;
@@ -90,7 +114,7 @@ void Gradients::tell(bool stop) {
              stop ? 1.f : 0.f});
 }
 
-void Gradients::in_pieces(const data::Item& item, bool stop) {
+void Gradients::in_pieces(const data::Item& item, bool stop, const HoldUp& hold_up) {
   if (item.here == 0) {
     tell(stop);
     net_.contribute_nothing();
@@ -99,6 +123,7 @@ void Gradients::in_pieces(const data::Item& item, bool stop) {
   for (std::int64_t begin = 0, piece = 0; begin < item.here; begin += piece_, ++piece) {
     std::int64_t end = std::min(begin + piece_, item.here);
     auto loss = forward(item, begin, end, piece);
+    if (end == item.here) linger(hold_up);
     double start = now_seconds();
     if (end < item.here) {
       auto quiet = net_.no_sync();
@@ -111,12 +136,13 @@ void Gradients::in_pieces(const data::Item& item, bool stop) {
   }
 }
 
-void Gradients::by_tree(const data::Item& item, bool stop) {
+void Gradients::by_tree(const data::Item& item, bool stop, const HoldUp& hold_up) {
   before_.clear();
   counted_.clear();
   for (auto& statistic : statistics_) before_.push_back(statistic.clone());
   for (auto& counter : counters_) counted_.push_back(counter.clone());
   auto sums = sum(item, 0, pieces_);
+  linger(hold_up);
   net_.zero_grad();
   for (std::size_t k = 0; k < parameters_.size(); ++k) parameters_[k].mutable_grad() = sums[k];
   tell(stop);

@@ -6,6 +6,8 @@
 // sum(lo, hi) = sum(lo, mid) + sum(mid, hi). Running statistics, too: each micro-batch starts from those before the
 // step, and their mean comes after it.
 #pragma once
+#include <functional>
+
 #include "trireme/data/loader.h"
 #include "trireme/grad/data_parallel.h"
 #include "trireme/train/config.h"
@@ -13,29 +15,47 @@
 
 namespace trireme::train {
 
-// What a step measured, over all workers; times are this worker's.
+// What a step measured, over all workers that took part in it; times are this worker's.
 struct StepOutcome {
-  double loss = 0;                                  // mean over the global batch
-  double accuracy = 0;                              // on it, while training
-  bool stop = false;                                // some worker was asked to stop
-  double begin = 0, forward_s = 0, backward_s = 0;  // backward with what it waited for the exchange
+  double loss = 0;      // mean over the batch
+  double accuracy = 0;  // on it, while training
+  double scored = 0;    // how many predictions that is the share of
+  bool stop = false;    // some worker was asked to stop
+  double begin = 0;     // in now_seconds()
+  double forward_s = 0;
+  double backward_s = 0;       // without what it waited for the exchange
+  double held_up_s = 0;        // by --straggle, between the two
+  double exposed_s = 0;        // waited for the exchange
+  double communication_s = 0;  // overlapped or not
+  double own_s() const { return forward_s + backward_s + held_up_s; }
+};
+
+// What the gradient of a worker's batch is scaled to.
+enum class Scale {
+  share,  // of the global batch's mean: the sum over workers is that mean
+  own,    // the mean over the worker's own batch
 };
 
 class Gradients {
  public:
-  Gradients(const Config& config, Workload& work, DataParallel& net, Communicator& world);
+  // `rank` is this worker's in the run; `world` that of `net`.
+  Gradients(const Config& config, Workload& work, DataParallel& net, Communicator& world, int rank, Scale scale);
 
-  // When it returns every parameter's .grad is the global batch's. `stop`: this worker was asked to.
-  StepOutcome compute(const data::Item& item, bool stop);
+  // When it returns every parameter's .grad is the exchanged one: with a world of one, this worker's. `stop`: this
+  // worker was asked to. `hold_up` says for how many seconds it is to be slowed down, given what it usually computes.
+  using HoldUp = std::function<double(double compute_s)>;
+  StepOutcome compute(const data::Item& item, bool stop, const HoldUp& hold_up = {});
 
  private:
   struct Totals {
-    double loss = 0, correct = 0, of = 0, forward_s = 0, backward_s = 0;
+    double loss = 0, correct = 0, of = 0, forward_s = 0, backward_s = 0, held_up_s = 0;
   };
-  // Forward and, scaled by samples over `globally`, the loss of samples [begin, end) of the batch.
+  double whole(const data::Item& item) const;  // samples that a piece's share is of
+  void linger(const HoldUp& hold_up);
+  // Forward and the scaled loss of samples [begin, end) of the batch.
   torch::Tensor forward(const data::Item& item, std::int64_t begin, std::int64_t end, std::int64_t piece);
-  void in_pieces(const data::Item& item, bool stop);
-  void by_tree(const data::Item& item, bool stop);
+  void in_pieces(const data::Item& item, bool stop, const HoldUp& hold_up);
+  void by_tree(const data::Item& item, bool stop, const HoldUp& hold_up);
   using Sums = std::vector<torch::Tensor>;
   Sums sum(const data::Item& item, std::int64_t low, std::int64_t high);
   Sums leaf(const data::Item& item, std::int64_t piece);
@@ -45,11 +65,14 @@ class Gradients {
   Workload& work_;
   DataParallel& net_;
   Communicator& world_;
+  const int rank_;
+  const Scale scale_;
   const std::int64_t piece_;   // samples
   const std::int64_t pieces_;  // of this worker in a full step
   std::vector<torch::Tensor> parameters_, statistics_, before_;
   std::vector<torch::Tensor> counters_, counted_;  // batches that normalization has seen; before the step
   Totals totals_;
+  double usual_backward_s_ = 0;
 };
 
 }  // namespace trireme::train

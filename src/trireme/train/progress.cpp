@@ -106,6 +106,7 @@ void Progress::header(const RunHeader& header) {
   line("workers",
        joined({counted(header.workers, one, header.launch),
                counted(header.threads, "thread", "threads") + (header.workers > 1 ? " each" : ""), header.device}));
+  line("strategy", header.strategy);
   line("exchange", joined({header.transport, header.algorithm, header.buckets}));
   line("optimizer", header.optimizer);
   line("out", header.out);
@@ -185,6 +186,12 @@ void Progress::message(std::string_view line) {
   if (verbosity_ != Verbosity::kNormal) return;
   clear_bar();
   out_ << printable(line) << "\n" << std::flush;
+}
+
+void Progress::table(std::string_view lines) {
+  if (verbosity_ != Verbosity::kNormal) return;
+  clear_bar();
+  out_ << "\n" << lines << std::flush;
 }
 
 void Progress::summary(const RunSummary& summary) {

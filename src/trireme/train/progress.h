@@ -34,6 +34,7 @@ struct RunHeader {
   std::string launch = "processes";
   int threads = 1;  // per worker
   std::string device = "cpu";
+  std::string strategy;
   std::string transport, algorithm;
   std::string buckets;  // "3 buckets (optimal)"
   std::string optimizer;
@@ -73,6 +74,8 @@ class Progress {
   void epoch(const EpochRow& row);
   // A line of its own above the bar.
   void message(std::string_view line);
+  // Lines that are laid out already.
+  void table(std::string_view lines);
   void summary(const RunSummary& summary);
 
  private:

@@ -34,8 +34,14 @@ double left_together(Communicator& world) {
 
 }  // namespace
 
-Recorder::Recorder(const Config& config, Communicator& world, std::optional<std::int64_t> resumed, Verbosity verbosity)
-    : config_(config), world_(world), folder_(config.out), writes_(world.rank() == 0), zero_(left_together(world)) {
+Recorder::Recorder(const Config& config, Communicator& world, int rank, std::optional<std::int64_t> resumed,
+                   Verbosity verbosity)
+    : config_(config),
+      world_(world),
+      rank_(rank),
+      folder_(config.out),
+      writes_(rank == 0),
+      zero_(left_together(world)) {
   if (!writes_) return;
   std::filesystem::create_directories(folder_);
   metrics_ = std::make_unique<MetricsFile>(folder_ / "metrics.jsonl", resumed);
@@ -59,17 +65,12 @@ void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, c
   ++steps_;
   seconds_ += whole_s;
   samples_ += static_cast<double>(item.globally);
-  epoch_loss_ += outcome.loss * static_cast<double>(item.globally);
-  epoch_correct_ += outcome.accuracy * static_cast<double>(item.globally);
-  epoch_samples_ += static_cast<double>(item.globally);
-  epoch_seconds_ += whole_s;
   sums_.forward += outcome.forward_s;
-  sums_.backward += std::max(0.0, outcome.backward_s - exchange.exposed);
-  sums_.communication += exchange.communication;
-  sums_.exposed += exchange.exposed;
+  sums_.backward += outcome.backward_s;
+  sums_.communication += outcome.communication_s;
+  sums_.exposed += outcome.exposed_s;
   sums_.optimizer += optimizer_s;
-  sums_.other +=
-      std::max(0.0, whole_s - outcome.forward_s - std::max(outcome.backward_s, exchange.exposed) - optimizer_s);
+  sums_.other += std::max(0.0, whole_s - outcome.forward_s - outcome.backward_s - outcome.exposed_s - optimizer_s);
 
   // The first steps are not yet as the others: buckets are still being planned.
   constexpr std::int64_t kSettled = 10;
@@ -88,7 +89,7 @@ void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, c
                       {"lr", lr},
                       {"samples_per_s", samples_ / std::max(seconds_, 1e-9)},
                       {"step_ms", 1e3 * whole_s},
-                      {"exposed_ms", 1e3 * exchange.exposed},
+                      {"exposed_ms", 1e3 * outcome.exposed_s},
                       {"train_seconds", place.train_seconds}});
     events_->scalar("train/loss", outcome.loss, place.step);
     events_->scalar("train/accuracy", outcome.accuracy, place.step);
@@ -101,12 +102,13 @@ void Recorder::trace(const StepOutcome& outcome, const ExchangeTimes& exchange, 
   auto event = [&](std::string name, const char* lane, double begin, double seconds,
                    std::vector<std::pair<std::string, double>> args) {
     args.emplace_back("step", static_cast<double>(step));
-    traced_.push_back({std::move(name), lane, world_.rank(), lane, begin - zero_, seconds, std::move(args)});
+    traced_.push_back({std::move(name), lane, rank_, lane, begin - zero_, seconds, std::move(args)});
   };
   double backward = outcome.begin + outcome.forward_s;
   event("forward", "compute", outcome.begin, outcome.forward_s, {});
-  event("backward", "compute", backward, outcome.backward_s, {{"exposed_ms", 1e3 * exchange.exposed}});
-  event("optimizer", "compute", backward + outcome.backward_s, optimizer_s, {});
+  double whole_backward = outcome.held_up_s + outcome.backward_s + outcome.exposed_s;
+  event("backward", "compute", backward, whole_backward, {{"exposed_ms", 1e3 * outcome.exposed_s}});
+  event("optimizer", "compute", backward + whole_backward, optimizer_s, {});
   for (std::size_t b = 0; b < exchange.buckets.size(); ++b) {
     const auto& bucket = exchange.buckets[b];
     event(fmt::format("bucket {}", b), "communication", bucket.begin, bucket.end - bucket.begin,
@@ -116,24 +118,38 @@ void Recorder::trace(const StepOutcome& outcome, const ExchangeTimes& exchange, 
   }
 }
 
-void Recorder::epoch(const Place& place, const Evaluation& test, double lr) {
+void Recorder::mark(const Place& place, const Evaluation& test, double lr, const Part& part, bool epoch_ends) {
+  epoch_.loss += part.loss;
+  epoch_.correct += part.correct;
+  epoch_.scored += part.scored;
+  epoch_.samples += part.samples;
+  if (writes_) {
+    nlohmann::json line{{"step", place.step},
+                        {"epoch", place.epoch},
+                        {"train_loss", part.loss / std::max(part.samples, 1.0)},
+                        {"train_accuracy", part.correct / std::max(part.scored, 1.0)},
+                        {"test_loss", test.loss},
+                        {"test_accuracy", test.accuracy},
+                        {"train_seconds", place.train_seconds},
+                        {"bytes_sent", part.bytes_sent}};
+    if (part.consensus >= 0) line["consensus"] = part.consensus;
+    metrics_->append(line);
+  }
+  if (epoch_ends) end_epoch(place, test, lr);
+}
+
+void Recorder::end_epoch(const Place& place, const Evaluation& test, double lr) {
   EpochRow row{static_cast<int>(place.epoch), static_cast<int>(config_.epochs)};
-  row.train_loss = epoch_samples_ > 0 ? epoch_loss_ / epoch_samples_ : 0;
-  row.train_accuracy = epoch_samples_ > 0 ? epoch_correct_ / epoch_samples_ : 0;
+  row.train_loss = epoch_.loss / std::max(epoch_.samples, 1.0);
+  row.train_accuracy = epoch_.correct / std::max(epoch_.scored, 1.0);
   row.test_accuracy = test.accuracy;
   row.lr = lr;
-  row.samples_per_second = epoch_samples_ / std::max(epoch_seconds_, 1e-9);
-  row.seconds = epoch_seconds_;
-  epoch_loss_ = epoch_correct_ = epoch_samples_ = epoch_seconds_ = 0;
+  row.seconds = place.train_seconds - epoch_begin_s_;
+  row.samples_per_second = epoch_.samples / std::max(row.seconds, 1e-9);
+  epoch_ = {};
+  epoch_begin_s_ = place.train_seconds;
   if (!writes_) return;
   progress_->epoch(row);
-  metrics_->append({{"step", place.step},
-                    {"epoch", place.epoch},
-                    {"train_loss", row.train_loss},
-                    {"train_accuracy", *row.train_accuracy},
-                    {"test_loss", test.loss},
-                    {"test_accuracy", test.accuracy},
-                    {"train_seconds", place.train_seconds}});
   events_->scalar("epoch/train_loss", row.train_loss, place.step);
   events_->scalar("epoch/test_loss", test.loss, place.step);
   events_->scalar("epoch/test_accuracy", test.accuracy, place.step);
@@ -156,7 +172,8 @@ void Recorder::write_trace_of_all() {
   write_trace(folder_ / "trace.json", all);
 }
 
-nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std::string_view status) {
+nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std::string_view status,
+                                const std::vector<WorkerAccount>& workers, double consensus) {
   write_trace_of_all();
   if (!writes_) return {};
   StepBreakdown mean = sums_;
@@ -181,7 +198,13 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
                            {"optimizer", mean.optimizer},
                            {"other", mean.other},
                            {"step", mean.whole()}}},
-                         {"overlap", mean.overlap()}};
+                         {"overlap", mean.overlap()},
+                         {"strategy", config_.strategy},
+                         {"workers", nlohmann::json::array()}};
+  for (const auto& account : workers) summary["workers"] += nlohmann::json(to_json(account));
+  if (consensus >= 0) summary["consensus"] = consensus;
+  auto straggler = persistent_straggler(workers);
+  summary["straggler"] = straggler ? nlohmann::json(straggler->rank) : nlohmann::json(nullptr);
   if (config_.target > 0) {
     summary["target_seconds"] =
         place.target_seconds >= 0 ? nlohmann::json(place.target_seconds) : nlohmann::json(nullptr);
@@ -189,6 +212,10 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   write_run_file(folder_ / "run.json", {{"status", status}, {"config", to_json(config_)}, {"summary", summary}});
   std::vector<std::string> files{"run.json", "metrics.jsonl"};
   if (config_.trace_steps > 0) files.push_back("trace.json");
+  if (workers.size() > 1 && (straggler || config_.strategy != "allreduce" || !config_.straggle.empty())) {
+    progress_->table(workers_table(workers, consensus));
+  }
+  if (straggler) progress_->message(straggler->text());
   progress_->summary({mean, test.accuracy, place.train_seconds, place.step, rate, config_.out, files});
   summary["out"] = config_.out;
   summary["status"] = status;

@@ -10,6 +10,7 @@
 
 #include "trireme/collective/communicator.h"
 #include "trireme/grad/data_parallel.h"
+#include "trireme/train/accounts.h"
 #include "trireme/train/config.h"
 #include "trireme/train/evaluate.h"
 #include "trireme/train/event_writer.h"
@@ -24,23 +25,35 @@ namespace trireme::train {
 class Recorder {
  public:
   // `resumed`: the step a run goes on from.
-  Recorder(const Config& config, Communicator& world, std::optional<std::int64_t> resumed, Verbosity verbosity);
+  // `rank` is this worker's in the run: the first one's writes.
+  Recorder(const Config& config, Communicator& world, int rank, std::optional<std::int64_t> resumed,
+           Verbosity verbosity);
 
   void header(const RunHeader& header);
   // After each step. `optimizer_s` and the whole step in seconds, this worker's.
   void step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place, const data::Item& item,
             std::int64_t steps_per_epoch, double lr, double optimizer_s, double whole_s);
-  void epoch(const Place& place, const Evaluation& test, double lr);
+  // Since the last mark, of all workers.
+  struct Part {
+    double loss = 0, correct = 0, scored = 0, samples = 0;  // sums; the loss weighted by samples
+    std::uint64_t bytes_sent = 0;                           // by this worker, since the run began
+    double consensus = -1;                                  // as in sync::Report
+  };
+  // How good the model is now. `epoch_ends`: `place` is at the beginning of the next one.
+  void mark(const Place& place, const Evaluation& test, double lr, const Part& part, bool epoch_ends);
   void message(std::string_view line);
   // Collective: gathers the trace. The summary as in run.json.
-  nlohmann::json finish(const Place& place, const Evaluation& test, std::string_view status);
+  nlohmann::json finish(const Place& place, const Evaluation& test, std::string_view status,
+                        const std::vector<WorkerAccount>& workers, double consensus);
 
  private:
   void trace(const StepOutcome& outcome, const ExchangeTimes& exchange, double optimizer_s, std::int64_t step);
+  void end_epoch(const Place& place, const Evaluation& test, double lr);
   void write_trace_of_all();
 
   const Config& config_;
   Communicator& world_;
+  const int rank_;
   const std::filesystem::path folder_;
   const bool writes_;
   std::unique_ptr<MetricsFile> metrics_;
@@ -53,7 +66,8 @@ class Recorder {
   double seconds_ = 0, samples_ = 0;
   StepBreakdown sums_;  // seconds
   // Of the epoch at hand.
-  double epoch_loss_ = 0, epoch_correct_ = 0, epoch_samples_ = 0, epoch_seconds_ = 0;
+  Part epoch_;
+  double epoch_begin_s_ = 0;  // of training
 };
 
 }  // namespace trireme::train

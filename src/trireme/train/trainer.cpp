@@ -7,39 +7,31 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
+#include "trireme/collective/communicator_impl.h"
 #include "trireme/data/loader.h"
-#include "trireme/data/sampler.h"
-#include "trireme/grad/data_parallel.h"
+#include "trireme/net/inproc.h"
+#include "trireme/sync/strategies.h"
+#include "trireme/train/accounts.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/evaluate.h"
-#include "trireme/train/gradients.h"
-#include "trireme/train/optimizer.h"
+#include "trireme/train/feed.h"
+#include "trireme/train/hands.h"
+#include "trireme/train/learner.h"
 #include "trireme/train/recorder.h"
 #include "trireme/train/schedule.h"
 #include "trireme/train/state.h"
+#include "trireme/train/straggle.h"
 
 namespace trireme::train {
 namespace {
 
-DataParallelOptions exchange_options(const Config& config, Communicator& world) {
-  DataParallelOptions options;
-  options.bucket_plan = config.bucket_plan;
-  options.sync_batch_norm = config.sync_batch_norm;
-  options.check_finite = true;
-  options.op = Op::sum;  // losses are scaled by the global batch
-  if (config.exchange == "background") options.turn = sync::Turn::background;
-  if (config.exchange == "inline") options.turn = sync::Turn::in_line;
-  options.threads = compute_threads(config, world.size());
-  return options;
-}
-
-data::ShardedSampler sampler_of(const Config& config, const Workload& work, Communicator& world) {
-  return data::ShardedSampler({.size = work.data.train->size(),
-                               .batch = config.batch * config.accumulate,
-                               .rank = world.rank(),
-                               .workers = world.size(),
-                               .seed = static_cast<std::uint64_t>(config.seed),
-                               .micro_batch = config.deterministic ? config.micro_batch : 0});
+data::SamplerOptions sampler_options(const Config& config, const Workload& work, const Crew& crew) {
+  return {.size = work.data.train->size(),
+          .batch = config.batch * config.accumulate,
+          .rank = crew.rank(),
+          .workers = crew.size(),
+          .seed = static_cast<std::uint64_t>(config.seed),
+          .micro_batch = config.deterministic ? config.micro_batch : 0};
 }
 
 ScheduleOptions schedule_options(const Config& config, std::int64_t steps_per_epoch, int workers) {
@@ -51,50 +43,61 @@ ScheduleOptions schedule_options(const Config& config, std::int64_t steps_per_ep
           .reference_batch = config.reference_batch};
 }
 
-OptimizerOptions optimizer_options(const Config& config) {
-  return {.momentum = config.momentum,
-          .weight_decay = config.weight_decay,
-          .nesterov = config.nesterov,
-          .beta1 = config.beta1,
-          .beta2 = config.beta2,
-          .epsilon = config.epsilon,
-          .trust = config.trust};
-}
-
-NamedTensors learning(torch::nn::Module& model) {
-  NamedTensors parameters;
-  for (const auto& item : model.named_parameters()) {
-    if (item.value().defined() && item.value().requires_grad()) parameters.emplace_back(item.key(), item.value());
-  }
-  return parameters;
-}
-
 std::string name_bad(const std::vector<BadGradient>& bad, std::int64_t step) {
   std::vector<std::string> where;
   for (const auto& one : bad) where.push_back(fmt::format("'{}' on rank {}", one.parameter, one.rank));
   return fmt::format("step {}: the gradient of {} is not finite", step, fmt::join(where, ", "));
 }
 
+ps::UpdateSpec server_update(const Config& config) {
+  return {.name = config.optimizer == "sgd" && config.momentum > 0 ? "momentum" : config.optimizer,
+          .momentum = config.momentum,
+          .weight_decay = config.weight_decay,
+          .nesterov = config.nesterov,
+          .beta1 = config.beta1,
+          .beta2 = config.beta2,
+          .epsilon = config.epsilon};
+}
+
+// What several learners of a worker did at once, as one.
+StepOutcome as_one(const std::vector<StepOutcome>& outcomes) {
+  StepOutcome all = outcomes.front();
+  if (outcomes.size() == 1) return all;
+  double loss = 0, correct = 0, scored = 0;
+  for (const auto& one : outcomes) {
+    loss += one.loss / static_cast<double>(outcomes.size());
+    correct += one.accuracy * one.scored;
+    scored += one.scored;
+    all.stop |= one.stop;
+  }
+  all.loss = loss;
+  all.accuracy = scored > 0 ? correct / scored : 0;
+  all.scored = scored;
+  return all;
+}
+
 // One run of one worker.
 class Run {
  public:
-  Run(const Config& config, Workload& work, Communicator& world, const TrainOptions& options)
+  Run(const Config& config, Workload& work, Communicator& world, Crew& crew, const TrainOptions& options)
       : config_(config),
         work_(work),
         world_(world),
+        crew_(crew),
         options_(options),
-        net_(data_parallel(*work.model, world, exchange_options(config, world))),
-        gradients_(config, work, net_, world),
-        optimizer_(make_optimizer(config.optimizer, learning(*work.model), optimizer_options(config))),
-        sampler_(sampler_of(config, work, world)),
-        steps_per_epoch_(sampler_.steps_per_epoch()),
-        schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, world.size()))) {
+        straggle_(config.straggle),
+        alone_(world_of_one({})),
+        hands_(compute_threads(config, world.size())),
+        samples_(sampler_options(config, work, crew)),
+        steps_per_epoch_(Feed(samples_, config.evals_per_epoch).steps_per_epoch()),
+        schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew.size()))),
+        strategy_(make_strategy()) {
+    add_learner(work);
     if (options.resume) resume();
-    sampler_.seek(place_.epoch, place_.position);
-    loader_ =
-        std::make_unique<data::Loader>(work.data.train, sampler_, data::LoaderOptions{.pinned = !work.device.is_cpu()});
-    recorder_.emplace(config, world, resumed_, options.verbosity);
-    if (world.rank() == 0) {
+    begin_strategy();
+    start_feeding();
+    recorder_.emplace(config, world, crew.rank(), resumed_, options.verbosity);
+    if (crew.rank() == 0) {
       checkpoints_.emplace(config.out, static_cast<int>(config.keep_last), /*keep_best=*/true);
       checkpoints_->forget_after(resumed_ ? place_.step : -1);
     }
@@ -102,77 +105,230 @@ class Run {
 
   TrainResult run() {
     show_header();
-    work_.model->train();
-    bool stopped = false;
-    while (!stopped && !finished()) {
-      auto item = loader_->next();
+    while (!stopped_ && !finished()) {
+      auto item = next();
       if (item) {
-        stopped = step(*item);
+        step(std::move(*item));
       } else {
-        end_epoch();
+        mark();
       }
     }
-    if (!test_) test_ = measure();  // ended within an epoch, or had nothing to do
-    if (place_.position > 0) save(std::nullopt);
-    if (checkpoints_) checkpoints_->wait();
-    auto summary = recorder_->finish(place_, *test_, stopped ? "stopped" : "finished");
-    return {summary, stopped};
+    end();
+    auto report = strategy_->report();
+    auto workers = accounts_.of_all(crew_, sent_, report.stale);
+    auto summary = recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report.consensus);
+    return {summary, stopped_};
   }
 
  private:
-  // From a batch to the next weights. True when some worker was asked to stop.
-  bool step(const data::Item& item) {
-    double begin = last_ > 0 ? last_ : now_seconds();
-    double lr = schedule_->lr(schedule_step());
-    auto outcome = gradients_.compute(item, options_.stop && *options_.stop != 0);  // forward, backward, exchange
-    double begin_update = now_seconds();
-    if (net_.bad_gradients().empty()) {
-      if (config_.clip > 0) net_.clip_grad_norm(config_.clip);
-      optimizer_->step(lr);
-    } else {
-      refuse_step();
-    }
-    net_.zero_grad();
-    double end = now_seconds();
-    last_ = end;
+  // From a batch, or one for each learner, to the next weights.
+  void step(data::Item first) {
+    const double begin = last_ > 0 ? last_ : now_seconds();
+    const auto items = one_each(std::move(first));
+    const int count = static_cast<int>(items.size());
+    const sync::Step now{place_.step, schedule_->lr(schedule_step())};
+    std::vector<StepOutcome> outcomes(items.size());
+    StepTimes times;
 
+    synchronize(times, [&] { strategy_->before_forward(now); });
+    hands_.run(count, [&](int k) {  // forward and backward, and where the strategy is in backward the exchange
+      outcomes[k] = learners_[k]->gradients.compute(items[k], asked_to_stop(), hold_up(now.number));
+    });
+    const bool good = finite_gradients(count);
+    for (int k = 0; k < count; ++k) ready_gradients(*learners_[k], good);
+    synchronize(times, [&] { strategy_->after_backward(now); });
+    const double update = now_seconds();
+    if (good && !strategy_->owns_step()) {
+      hands_.run(count, [&](int k) { learners_[k]->optimizer->step(now.lr); });
+    }
+    times.optimizer = now_seconds() - update;
+    synchronize(times, [&] { strategy_->after_step(now); });
+    for (auto& learner : learners_) learner->net.zero_grad();
+
+    last_ = now_seconds();
+    times.whole = last_ - begin;
+    account(as_one(outcomes), items, times, now);
+  }
+
+  struct StepTimes {
+    double synchronization = 0, optimizer = 0, whole = 0;
+  };
+
+  // A strategy's turn, with the weights where it expects them.
+  template <typename Turn>
+  void synchronize(StepTimes& times, const Turn& turn) {
+    if (strategy_->in_backward()) return;
+    const double begin = now_seconds();
+    for (auto& learner : learners_) learner->flat->download();
+    turn();
+    for (auto& learner : learners_) learner->flat->upload();
+    times.synchronization += now_seconds() - begin;
+  }
+
+  void account(StepOutcome outcome, const std::vector<data::Item>& items, const StepTimes& times,
+               const sync::Step& now) {
     test_.reset();
     ++place_.step;
-    place_.position = item.position;
-    place_.train_seconds += end - begin;
-    recorder_->step(outcome, net_.times(), place_, item, steps_per_epoch_, lr, end - begin_update, end - begin);
-    if (config_.checkpoint_every > 0 && place_.step % config_.checkpoint_every == 0) save(std::nullopt);
-    return outcome.stop;
-  }
-
-  // The same decision on every rank: all of them know of every bad gradient.
-  void refuse_step() {
-    auto what = name_bad(net_.bad_gradients(), place_.step + 1);
-    if (config_.on_nan == "stop") {
-      if (world_.rank() != 0) throw Aborted(what);  // one says so
-      throw Error(what + "; lower --lr, set --clip, or let --on-nan skip leave such steps out");
+    place_.position = items.back().position;
+    place_.train_seconds += times.whole;
+    outcome.exposed_s += times.synchronization;
+    outcome.communication_s += times.synchronization;
+    accounts_.step(outcome.own_s() + times.optimizer, outcome.exposed_s);
+    double samples = 0;
+    for (const auto& item : items) samples += static_cast<double>(item.here);
+    const double share = strategy_->in_backward() ? samples / static_cast<double>(items[0].globally) : 1;
+    part_.loss += outcome.loss * samples;
+    part_.correct += outcome.accuracy * outcome.scored * share;
+    part_.scored += outcome.scored * share;
+    part_.samples += samples;
+    recorder_->step(outcome, learners_[0]->net.times(), place_, items[0], steps_per_epoch_, now.lr, times.optimizer,
+                    times.whole);
+    heed_stop(outcome.stop, now.number);
+    if (config_.checkpoint_every > 0 && place_.step % config_.checkpoint_every == 0 && !strategy_->asynchronous()) {
+      save(std::nullopt);
     }
-    recorder_->message(what + ": step skipped");
   }
 
-  void end_epoch() {
-    double lr = schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
-    place_.position = 0;
-    ++place_.epoch;
+  std::optional<data::Item> next() { return std::exchange(mark_ahead_, false) ? std::nullopt : loader_->next(); }
+
+  // As many batches as there are learners, or as there are before the next mark.
+  std::vector<data::Item> one_each(data::Item first) {
+    std::vector<data::Item> items;
+    items.push_back(std::move(first));
+    while (items.size() < learners_.size() && !mark_ahead_) {
+      if (auto item = loader_->next()) {
+        items.push_back(std::move(*item));
+      } else {
+        mark_ahead_ = true;
+      }
+    }
+    return items;
+  }
+
+  Gradients::HoldUp hold_up(std::int64_t step) const {
+    return [this, step](double compute_s) {
+      return straggle_.delay(crew_.rank(), step, compute_s, static_cast<std::uint64_t>(config_.seed));
+    };
+  }
+
+  // The same decision on every rank that exchanges gradients: all of them know of every bad one.
+  bool finite_gradients(int count) {
+    for (int k = 0; k < count; ++k) {
+      const auto& found = learners_[k]->net.bad_gradients();
+      if (found.empty()) continue;
+      auto what = name_bad(found, place_.step + 1);
+      if (config_.on_nan == "stop") {
+        if (strategy_->in_backward() && world_.rank() != 0) throw Aborted(what);  // one says so
+        throw Error(what + "; lower --lr, set --clip, or let --on-nan skip leave such steps out");
+      }
+      recorder_->message(what + ": step skipped");
+      return false;
+    }
+    return true;
+  }
+
+  void ready_gradients(Learner& learner, bool good) {
+    if (good && config_.clip > 0) learner.net.clip_grad_norm(config_.clip);
+    if (!strategy_->takes_gradient()) return;
+    learner.flat->lay_out_gradients();
+    if (!good) learner.flat->clear_gradients();  // whoever expects one gets nothing
+  }
+
+  bool asked_to_stop() const { return options_.stop && *options_.stop != 0; }
+
+  // All stop after the same step, or, at their own pace, when what was given to them is done.
+  void heed_stop(bool told, std::int64_t step) {
+    constexpr std::int64_t kSometimes = 64;
+    if (strategy_->in_backward()) {
+      stopped_ = told;
+    } else if (strategy_->asynchronous()) {
+      if (asked_to_stop() && !std::exchange(said_stop_, true)) crew_.stop_giving();
+    } else if (strategy_->meets(step) || (step + 1) % kSometimes == 0) {
+      double asked = asked_to_stop();
+      crew_.sum({&asked, 1});
+      stopped_ = asked > 0;
+    }
+  }
+
+  // All workers have come to the same place, to see how good the model is.
+  void mark() {
+    std::array sums{part_.loss, part_.correct, part_.scored, part_.samples, asked_to_stop() ? 1.0 : 0.0};
+    crew_.sum(sums);
+    if (last_ > 0) place_.train_seconds += now_seconds() - last_;
+    sent_ += traffic() - before_;
+    part_ = {sums[0], sums[1], sums[2], sums[3], sent_};
+    stopped_ = stopped_ || sums[4] > 0;
+    const double lr = schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
+    const std::int64_t taken = place_from_ + static_cast<std::int64_t>(sums[3]);
+    const bool epoch_ends = taken >= samples_.size;
+    place_.position = epoch_ends ? 0 : taken;
+    if (epoch_ends) ++place_.epoch;
+    place_from_ = place_.position;
+    judge();
+    part_.consensus = strategy_->report().consensus;
+    recorder_->mark(place_, *test_, lr, part_, epoch_ends);
+    part_ = {};
+    save(test_->accuracy);
+    last_ = 0;  // what evaluation took is not training
+    before_ = traffic();
+  }
+
+  void judge() {
     test_ = measure();
     schedule_->observe(test_->accuracy);
     if (config_.target > 0 && place_.target_seconds < 0 && test_->accuracy >= config_.target) {
       place_.target_seconds = place_.train_seconds;
     }
     place_.best_accuracy = std::max(place_.best_accuracy, test_->accuracy);
-    recorder_->epoch(place_, *test_, lr);
-    save(test_->accuracy);
-    last_ = 0;  // what evaluation took is not training
   }
 
+  // What is under way is taken in, all workers agree, and the last weights are judged and kept.
+  void end() {
+    if (part_.samples > 0) sent_ += traffic() - before_;
+    bool more = false;
+    while (strategy_->drain()) {
+      for (auto& learner : learners_) {
+        learner->flat->upload();
+        learner->optimizer->step(schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1)));
+      }
+      more = true;
+    }
+    strategy_->finish();
+    if (more || !test_) test_ = measure();  // ended within an epoch, or had nothing to do
+    if (more || place_.position > 0) save(std::nullopt);
+    if (checkpoints_) checkpoints_->wait();
+  }
+
+  // While `use` runs the model is what the strategy says it is.
+  template <typename Use>
+  void with_the_model(const Use& use) {
+    auto& learner = *learners_.front();
+    if (strategy_->in_backward()) {
+      learner.net.average_buffers();
+      return use();
+    }
+    average_buffers(*learner.work.model, crew_);
+    learner.flat->download();
+    shown_.resize(learner.flat->replica().weights.size());
+    strategy_->model(shown_);
+    Flat::Instead instead(*learner.flat, shown_);
+    use();
+  }
+
+  // Shared out over the world; where workers have no world in common, the first one does it all.
   Evaluation measure() {
-    net_.average_buffers();
-    return evaluate(*work_.model, *work_.data.test, work_.device, &world_);
+    Evaluation found;
+    with_the_model([&] {
+      if (world_.size() == crew_.size() || crew_.rank() == 0) {
+        found = evaluate(*learners_.front()->work.model, *work_.data.test, work_.device, &world_);
+      }
+    });
+    if (world_.size() < crew_.size()) {
+      std::array sums{found.loss, found.accuracy, static_cast<double>(found.samples)};
+      crew_.sum(sums);
+      found = {sums[0], sums[1], static_cast<std::int64_t>(sums[2])};
+    }
+    return found;
   }
 
   bool finished() const {
@@ -182,19 +338,28 @@ class Run {
   // Steps as the schedule counts them: by how much of the data was seen, so that it means the same after the number of
   // workers has changed.
   std::int64_t schedule_step() const {
-    std::int64_t batch = config_.batch * config_.accumulate * world_.size();
+    std::int64_t batch = samples_.batch * crew_.size();
     return place_.epoch * steps_per_epoch_ + (place_.position + batch - 1) / batch;
   }
 
+  // Bytes sent for training, by this worker.
+  std::uint64_t traffic() const { return world_.bytes_sent() + strategy_->report().bytes_sent; }
+
   void save(std::optional<double> metric) {
-    net_.average_buffers();
-    if (!checkpoints_) return;
-    auto kept = keep(*work_.model, *optimizer_, *schedule_, place_, config_, data::look_of(work_.data));
-    checkpoints_->save(place_.step, kept.tensors, kept.metadata, metric);
+    with_the_model([&] {
+      if (!checkpoints_) return;
+      auto& learner = *learners_.front();
+      auto kept = keep(*learner.work.model, *learner.optimizer, *schedule_, place_, config_, data::look_of(work_.data));
+      for (auto& [name, values] : strategy_->state()) {
+        kept.tensors.emplace_back(
+            "strategy." + name,
+            torch::from_blob(values.data(), {static_cast<long>(values.size())}, torch::TensorOptions(torch::kFloat32)));
+      }
+      checkpoints_->save(place_.step, kept.tensors, kept.metadata, metric);
+    });
   }
 
   void resume() {
-    LoadedCheckpoint loaded;
     std::string file = config_.out;
     if (world_.rank() == 0) {
       auto search = latest_checkpoint(config_.out);
@@ -203,12 +368,70 @@ class Run {
                                     search.skipped.empty() ? "" : "; " + search.skipped.front()));
       }
       file = search.found->path.string();
-      loaded = load_checkpoint(search.found->path);
+      loaded_ = load_checkpoint(search.found->path);
       skipped_ = search.skipped;
     }
-    share(loaded, world_);
-    place_ = restore(*work_.model, *optimizer_, *schedule_, loaded, file);
+    share(loaded_, world_);
+    auto& learner = *learners_.front();
+    place_ = restore(*learner.work.model, *learner.optimizer, *schedule_, loaded_, file);
     resumed_ = place_.step;
+  }
+
+  std::unique_ptr<sync::Strategy> make_strategy() {
+    auto choice = sync::Choice::parse(config_.strategy);
+    sync::Surroundings around{.world = world_,
+                              .steps_per_epoch = steps_per_epoch_,
+                              .total_steps = config_.steps > 0 ? config_.steps : config_.epochs * steps_per_epoch_,
+                              .seed = static_cast<std::uint64_t>(config_.seed),
+                              .client = options_.client,
+                              .timeout_s = config_.timeout};
+    if (choice.kind->needs_servers) {
+      around.tensors = Flat::outline(*work_.model);
+      around.update = server_update(config_);
+    }
+    return choice.make(around);
+  }
+
+  void add_learner(const Workload& work) {
+    learners_.push_back(std::make_unique<Learner>(config_, work, world_, alone_, crew_.rank(), *strategy_));
+    work.model->train();
+  }
+
+  // Everyone begins with the first worker's weights, and with what a checkpoint kept of the strategy.
+  void begin_strategy() {
+    if (strategy_->in_backward()) return;
+    std::vector<sync::Replica> replicas;
+    for (auto& learner : learners_) {
+      learner->flat->download();
+      replicas.push_back(learner->flat->replica());
+    }
+    world_.broadcast(View(replicas[0].weights));
+    strategy_->begin(replicas);
+    for (auto& [name, values] : strategy_->state()) {
+      for (auto& [kept, tensor] : loaded_.tensors) {
+        if (kept == "strategy." + name && tensor.numel() == static_cast<std::int64_t>(values.size())) {
+          std::copy_n(tensor.contiguous().data_ptr<float>(), values.size(), values.data());
+        }
+      }
+    }
+    loaded_ = {};
+    for (auto& learner : learners_) learner->flat->upload();
+  }
+
+  void start_feeding() {
+    Feed::Take take;
+    if (strategy_->asynchronous()) {
+      crew_.start_giving();
+      take = [this](const Crew::Part& part) { return crew_.take(part); };
+    }
+    Feed feed(samples_, config_.evals_per_epoch, take);
+    feed.seek(place_.epoch, place_.position);
+    place_from_ = place_.position;
+    data::LoaderOptions options{.pinned = !work_.device.is_cpu()};
+    if (take) options.depth = 1;  // what is waiting here nobody else can take
+    loader_ = std::make_unique<data::Loader>(
+        work_.data.train, [feed]() mutable { return feed.next(); }, options);
+    before_ = traffic();
   }
 
   void show_header() {
@@ -217,13 +440,17 @@ class Run {
     header.parameters = parameter_count(*work_.model);
     header.data = fmt::format("{}, {} training and {} test samples", work_.data.name, work_.data.train->size(),
                               work_.data.test->size());
-    header.workers = world_.size();
+    header.workers = crew_.size();
     header.launch = config_.launch;
-    header.threads = compute_threads(config_, world_.size());
+    header.threads = compute_threads(config_, crew_.size());
     header.device = config_.device;
-    header.transport = world_.transport();
-    header.algorithm = config_.deterministic ? "the canonical order (deterministic)" : config_.algorithm;
-    header.buckets = net_.describe();
+    if (strategy_->in_backward()) {
+      header.algorithm = config_.deterministic ? "the canonical order (deterministic)" : config_.algorithm;
+      header.buckets = learners_[0]->net.describe();
+    } else {
+      header.strategy = sync::Choice::parse(config_.strategy).text();
+    }
+    if (world_.size() == crew_.size()) header.transport = world_.transport();
     header.optimizer = fmt::format("{}, lr {}, {}", config_.optimizer, config_.lr, config_.schedule);
     header.out = config_.out;
     recorder_->header(header);
@@ -236,27 +463,41 @@ class Run {
   const Config& config_;
   Workload& work_;
   Communicator& world_;
+  Crew& crew_;
   const TrainOptions& options_;
-  DataParallel net_;
-  Gradients gradients_;
-  std::unique_ptr<Optimizer> optimizer_;
-  data::ShardedSampler sampler_;
+  const Straggle straggle_;
+  Communicator alone_;
+  Hands hands_;
+  const data::SamplerOptions samples_;
   const std::int64_t steps_per_epoch_;
   std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<sync::Strategy> strategy_;
+  std::vector<std::unique_ptr<Learner>> learners_;
   std::unique_ptr<data::Loader> loader_;
   std::optional<Recorder> recorder_;
-  std::optional<Checkpoints> checkpoints_;  // rank 0 only
+  std::optional<Checkpoints> checkpoints_;  // the first worker only
+  Accounts accounts_;
   Place place_;
+  std::int64_t place_from_ = 0;     // the position at the last mark
+  Recorder::Part part_;             // since the last mark, this worker's
   std::optional<Evaluation> test_;  // of the weights as they are
+  std::vector<float> shown_;        // the model that is judged and kept
+  std::uint64_t sent_ = 0, before_ = 0;
+  LoadedCheckpoint loaded_;
   std::optional<std::int64_t> resumed_;
   std::vector<std::string> skipped_;
   double last_ = 0;  // when the last step ended; 0: nothing to count from
+  bool mark_ahead_ = false, said_stop_ = false, stopped_ = false;
 };
 
 }  // namespace
 
-TrainResult train(const Config& config, Workload& work, Communicator& world, const TrainOptions& options) {
-  return Run(config, work, world, options).run();
+Communicator world_of_one(const Options& options) {
+  return join_world(std::move(net::inproc_world(1).front()), options);
+}
+
+TrainResult train(const Config& config, Workload& work, Communicator& world, Crew& crew, const TrainOptions& options) {
+  return Run(config, work, world, crew, options).run();
 }
 
 }  // namespace trireme::train

@@ -6,17 +6,23 @@
 #include <string>
 
 #include "trireme/collective/communicator.h"
+#include "trireme/ps/client.h"
 #include "trireme/train/config.h"
+#include "trireme/train/crew.h"
 #include "trireme/train/progress.h"
 #include "trireme/train/workload.h"
 
 namespace trireme::train {
+
+// For a worker that shares nothing with others but servers.
+Communicator world_of_one(const Options& options);
 
 struct TrainOptions {
   bool resume = false;  // from the newest whole checkpoint in config.out
   Verbosity verbosity = Verbosity::kNormal;
   // Not 0: this worker was asked to stop; all of them then save and end after the step at hand.
   const volatile std::sig_atomic_t* stop = nullptr;
+  ps::Client* client = nullptr;  // for strategies that need servers
 };
 
 struct TrainResult {
@@ -24,7 +30,8 @@ struct TrainResult {
   bool stopped = false;    // before its end, by a signal
 };
 
-// Collective over `world`. Throws what went wrong, in one line.
-TrainResult train(const Config& config, Workload& work, Communicator& world, const TrainOptions& options);
+// Collective over `crew`. `world` is what its workers exchange gradients and models over; one of this worker alone
+// where they do so by servers. Throws what went wrong, in one line.
+TrainResult train(const Config& config, Workload& work, Communicator& world, Crew& crew, const TrainOptions& options);
 
 }  // namespace trireme::train

@@ -12,21 +12,26 @@
 #include "trireme/base/size.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/train_flags.h"
+#include "trireme/cli/torch/train_servers.h"
 #include "trireme/collective/communicator.h"
 #include "trireme/collective/schedule.h"
 #include "trireme/net/launch/launch.h"
 #include "trireme/net/world.h"
+#include "trireme/ps/endpoint.h"
+#include "trireme/sync/strategies.h"
 #include "trireme/train/checkpoints.h"
+#include "trireme/train/ps_crew.h"
 #include "trireme/train/state.h"
 #include "trireme/train/trainer.h"
 #include "trireme/train/workload.h"
+#include "trireme/train/world_crew.h"
 
 namespace trireme::cli {
 namespace {
 
 struct Options {
   std::shared_ptr<TrainFlags> flags;
-  std::string resume, nodes = "1", node, endpoint, bind, key_file;
+  std::string resume, nodes = "1", node, endpoint, bind, key_file, remote_servers = "0", ps_endpoint;
   bool resumes = false, print_config = false, quiet = false, json = false;
 };
 
@@ -127,26 +132,42 @@ trireme::Options world_options(const train::Config& config) {
   return options;
 }
 
+// Says how it ended, where this is the first worker.
+void report(const train::TrainResult& result, const train::Config& config, int rank, const Options& options) {
+  if (rank == 0) {
+    if (options.json) std::cout << result.summary.dump() << std::endl;
+    if (result.stopped) fmt::print(stderr, "trireme: stopped; go on with: trireme train --resume {}\n", config.out);
+  }
+  if (result.stopped) throw Exit{128 + (asked_to_stop ? asked_to_stop : SIGINT)};
+}
+
 // One worker: in a process of its own, or a thread of this one.
 void work(const train::Config& config, train::Workload& workload, Communicator& world, const Options& options) {
   train::TrainResult result;
   try {
-    result = train::train(config, workload, world, {options.resumes, verbosity(options), &asked_to_stop});
+    train::WorldCrew crew(world);
+    result = train::train(config, workload, world, crew, {options.resumes, verbosity(options), &asked_to_stop});
+    crew.close();
   } catch (const Aborted&) {
     throw;
   } catch (const std::exception& error) {
     world.abort(error.what());
     throw;
   }
-  if (world.rank() != 0) {
-    if (result.stopped) throw Exit{128 + (asked_to_stop ? asked_to_stop : SIGINT)};
-    return;
+  report(result, config, world.rank(), options);
+}
+
+// One worker of a parameter server. Over `world` it only tells how good the model is.
+void work_with_servers(const train::Config& config, train::Workload& workload, Communicator& world, int rank,
+                       const std::string& at, const Options& options) {
+  train::TrainResult result;
+  {
+    ps::Client client({.at = at, .key = net::key_from_environment(net::process_environment()), .rank = rank});
+    train::PsCrew crew(client, rank, static_cast<int>(config.workers), config.timeout);
+    result =
+        train::train(config, workload, world, crew, {options.resumes, verbosity(options), &asked_to_stop, &client});
   }
-  if (options.json) std::cout << result.summary.dump() << std::endl;
-  if (result.stopped) {
-    fmt::print(stderr, "trireme: stopped; go on with: trireme train --resume {}\n", config.out);
-    throw Exit{128 + (asked_to_stop ? asked_to_stop : SIGINT)};
-  }
+  report(result, config, rank, options);
 }
 
 // Whether somebody else says what went wrong: whoever met it first ends, and then we are told to.
@@ -175,17 +196,58 @@ void run_worker(const train::Config& config, const net::WorldSpec& spec, const O
   }
 }
 
+bool needs_servers(const train::Config& config) { return sync::Choice::parse(config.strategy).kind->needs_servers; }
+
+Cast cast_for(const train::Config& config, const Options& options) {
+  auto cast = cast_of(config, static_cast<int>(parse_integer(options.remote_servers, "--remote-servers", 0, 4096)));
+  if (cast.remote > 0 && options.ps_endpoint.empty()) {
+    throw ConfigError("--remote-servers: they must find us; add --ps-endpoint HOST:PORT");
+  }
+  return cast;
+}
+
+// One of the processes that run_as_processes started.
+void run_with_servers(const train::Config& config, const net::WorldSpec& spec, const Options& options) {
+  const auto cast = cast_for(config, options);
+  const auto key = net::key_from_environment(net::process_environment());
+  const std::string at = ps::client_options_from_environment().at;
+  if (cast.is_server(spec.rank)) return serve(cast, spec.rank, at, key);
+  if (!cast.is_worker(spec.rank)) return coordinate(cast, at, key, config.timeout);
+  train::set_compute_threads(train::compute_threads(config, cast.workers));
+  auto workload = train::prepare(config, spec.rank);
+  auto alone = train::world_of_one(world_options(config));
+  std::optional<ps::Server> server;
+  if (cast.colocated) server.emplace(server_options(spec.rank, at, key));
+  work_with_servers(config, workload, alone, spec.rank, at, options);
+  // Others may still need what lies here: the job is over when the last worker has left.
+  if (server) server->wait(Deadline::in_seconds(config.timeout));
+}
+
 void run_as_threads(const train::Config& config, const Options& options) {
   int threads = train::compute_threads(config, static_cast<int>(config.workers));
   train::set_compute_threads(threads);
   std::optional<Exit> exit;
+  std::optional<ps::Coordinator> coordinator;
+  std::vector<std::unique_ptr<ps::Server>> servers;
+  if (needs_servers(config)) {
+    const auto cast = cast_for(config, options);
+    const auto key = net::key_from_environment(net::process_environment());
+    coordinator.emplace(coordinator_options(cast, options.ps_endpoint, key));
+    for (int k = 0; k < cast.all_servers() - cast.remote; ++k) {
+      servers.push_back(std::make_unique<ps::Server>(server_options(k, coordinator->endpoint(), key)));
+    }
+  }
   run_threads(
       static_cast<int>(config.workers),
       [&](Communicator& world) {
         train::set_compute_threads(threads);
         auto workload = train::prepare(config, world.rank());
         try {
-          work(config, workload, world, options);
+          if (coordinator) {
+            work_with_servers(config, workload, world, world.rank(), coordinator->endpoint(), options);
+          } else {
+            work(config, workload, world, options);
+          }
         } catch (const Exit& code) {
           if (world.rank() == 0) exit = code;
         }
@@ -218,6 +280,20 @@ void run_as_processes(const train::Config& config, const Options& options, std::
   spec.grace_s = 2;
   auto threads = std::to_string(train::compute_threads(config, spec.workers));
   spec.env = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+  if (needs_servers(config)) {
+    if (spec.nodes > 1) {
+      throw ConfigError(
+          fmt::format("--nnodes with --strategy {}: start servers on other hosts by hand, with trireme serve, and say "
+                      "how many with "
+                      "--remote-servers",
+                      config.strategy));
+    }
+    const auto cast = cast_for(config, options);
+    spec.workers = cast.processes();
+    spec.called = [cast](int rank) { return cast.name(rank); };
+    spec.expendable = [cast](int rank) { return cast.expendable(rank); };
+    spec.env.emplace_back("TRIREME_PS", options.ps_endpoint.empty() ? ps::fresh_name("train") : options.ps_endpoint);
+  }
   auto result = net::launch(spec);
   // A worker that ended by itself has said why.
   if (result.exit_code != 0 && (result.exit_code >= 128 || result.rank < 0) && !result.failure.empty() &&
@@ -238,7 +314,9 @@ void run(Options& options, const std::vector<std::string>& arguments) {
   std::signal(SIGTERM, on_signal);
   auto spec = net::world_from_environment();
   if (config.out.empty()) config.out = fresh_folder(config);
-  if (spec.launcher != "none") {
+  if (spec.launcher != "none" && needs_servers(config)) {
+    run_with_servers(config, spec, options);
+  } else if (spec.launcher != "none") {
     run_worker(config, spec, options);
   } else if (config.launch == "threads") {
     run_as_threads(config, options);
@@ -265,6 +343,12 @@ void add_train(CLI::App& app) {
   command->add_option("--nnodes", options->nodes, "hosts in the job")->type_name("N")->group("Workers");
   command->add_option("--node-rank", options->node, "which of them this is, from 0")->type_name("R")->group("Workers");
   command->add_option("--rdzv-endpoint", options->endpoint, "where node 0 listens")
+      ->type_name("HOST:PORT")
+      ->group("Workers");
+  command->add_option("--remote-servers", options->remote_servers, "ps-*: servers that are started by hand elsewhere")
+      ->type_name("N")
+      ->group("Workers");
+  command->add_option("--ps-endpoint", options->ps_endpoint, "ps-*: where servers on other hosts find this run")
       ->type_name("HOST:PORT")
       ->group("Workers");
   command->add_option("--bind", options->bind, "address the listeners bind to")->type_name("ADDR")->group("Workers");

@@ -1,0 +1,43 @@
+// `trireme train` with a parameter server: who of the launched processes is what. Ranks below the number of workers are
+// workers, then come the servers that are processes of their own, and last the coordinator.
+#pragma once
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trireme/ps/client.h"
+#include "trireme/ps/coordinator.h"
+#include "trireme/ps/server.h"
+#include "trireme/train/config.h"
+
+namespace trireme::cli {
+
+struct Cast {
+  int workers = 1;
+  int servers = 0;        // processes, or threads where workers are
+  bool colocated = true;  // a server in each worker instead
+  int remote = 0;         // servers that are started by hand, with `trireme serve`
+  int replicas = 1;
+
+  int processes() const { return workers + servers + 1; }
+  int all_servers() const { return (colocated ? workers : servers) + remote; }
+  bool is_worker(int rank) const { return rank < workers; }
+  bool is_server(int rank) const { return rank >= workers && rank < workers + servers; }
+  // "worker 1", "server 0", "the coordinator"
+  std::string name(int rank) const;
+  // Whether the job goes on without it: other workers, and servers whose weights have another copy.
+  bool expendable(int rank) const;
+};
+// Throws ConfigError.
+Cast cast_of(const train::Config& config, int remote);
+
+ps::CoordinatorOptions coordinator_options(const Cast& cast, const std::string& at, const net::Key& key);
+ps::ServerOptions server_options(int number, const std::string& at, const net::Key& key);
+
+// The coordinator's process: until every worker has left, or none has come within the timeout.
+void coordinate(const Cast& cast, const std::string& at, const net::Key& key, double timeout_s);
+// A server's process: until the job is over.
+void serve(const Cast& cast, int rank, const std::string& at, const net::Key& key);
+
+}  // namespace trireme::cli

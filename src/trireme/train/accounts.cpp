@@ -1,0 +1,136 @@
+#include "trireme/train/accounts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "trireme/train/text.h"
+
+namespace trireme::train {
+namespace {
+
+// Staleness up to here is told apart; what is above counts as this.
+constexpr std::size_t kStaleKinds = 64;
+
+std::string bytes_text(std::uint64_t bytes) {
+  double amount = static_cast<double>(bytes);
+  for (const char* unit : {"B", "KB", "MB", "GB"}) {
+    if (amount < 1000) return fmt::format("{:.{}f} {}", amount, amount < 10 && *unit != 'B' ? 1 : 0, unit);
+    amount /= 1000;
+  }
+  return fmt::format("{:.1f} TB", amount);
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+double WorkerAccount::mean_stale() const {
+  double sum = 0, count = 0;
+  for (auto [by, steps_so] : stale) {
+    sum += static_cast<double>(by * steps_so);
+    count += static_cast<double>(steps_so);
+  }
+  return count > 0 ? sum / count : 0;
+}
+
+std::int64_t WorkerAccount::most_stale() const { return stale.empty() ? 0 : stale.rbegin()->first; }
+
+nlohmann::ordered_json to_json(const WorkerAccount& account) {
+  nlohmann::ordered_json json{{"rank", account.rank},
+                              {"steps", account.steps},
+                              {"compute_s", account.compute_s},
+                              {"wait_s", account.wait_s},
+                              {"typical_step_ms", 1e3 * account.typical_s},
+                              {"bytes_sent", account.bytes_sent}};
+  if (!account.stale.empty()) {
+    nlohmann::ordered_json histogram;
+    for (auto [by, steps] : account.stale) histogram[std::to_string(by)] = steps;
+    json["staleness"] = {
+        {"mean", account.mean_stale()}, {"max", account.most_stale()}, {"histogram", std::move(histogram)}};
+  }
+  return json;
+}
+
+std::string workers_table(std::span<const WorkerAccount> accounts, double consensus) {
+  bool stale = std::ranges::any_of(accounts, [](const auto& account) { return !account.stale.empty(); });
+  auto text = fmt::format("worker {:>7} {:>10} {:>10} {:>10}{}\n", "steps", "compute", "wait", "sent",
+                          stale ? fmt::format(" {:>15}", "stale mean/max") : "");
+  for (const auto& account : accounts) {
+    text +=
+        fmt::format("{:>6} {:>7} {:>10} {:>10} {:>10}", account.rank, account.steps, duration_text(account.compute_s),
+                    duration_text(account.wait_s), bytes_text(account.bytes_sent));
+    if (stale) text += fmt::format(" {:>15}", fmt::format("{:.1f}/{}", account.mean_stale(), account.most_stale()));
+    text += "\n";
+  }
+  if (consensus >= 0) text += fmt::format("distance to consensus {:.3g} (root mean square over workers)\n", consensus);
+  return text;
+}
+
+void Accounts::step(double compute_s, double wait_s) {
+  ++steps_;
+  compute_s_ += compute_s;
+  wait_s_ += wait_s;
+  if (steps_ <= static_cast<std::int64_t>(kSettling)) return;
+  if (recent_.size() < kRecent) {
+    recent_.push_back(compute_s);
+  } else {
+    recent_[static_cast<std::size_t>(steps_) % kRecent] = compute_s;
+  }
+}
+
+double Accounts::typical_s() const { return median(recent_); }
+
+std::vector<WorkerAccount> Accounts::of_all(Crew& crew, std::uint64_t bytes_sent,
+                                            const std::map<std::int64_t, std::int64_t>& stale) const {
+  // A sum in which every worker has a place of its own.
+  constexpr std::size_t kNumbers = 5 + kStaleKinds;
+  std::vector<double> all(kNumbers * static_cast<std::size_t>(crew.size()));
+  double* mine = all.data() + kNumbers * static_cast<std::size_t>(crew.rank());
+  mine[0] = static_cast<double>(steps_);
+  mine[1] = compute_s_;
+  mine[2] = wait_s_;
+  mine[3] = typical_s();
+  mine[4] = static_cast<double>(bytes_sent);
+  for (auto [by, steps] : stale) {
+    mine[5 + std::min<std::size_t>(static_cast<std::size_t>(by), kStaleKinds - 1)] += static_cast<double>(steps);
+  }
+  crew.sum(all);
+  std::vector<WorkerAccount> accounts;
+  for (int rank = 0; rank < crew.size(); ++rank) {
+    const double* its = all.data() + kNumbers * static_cast<std::size_t>(rank);
+    WorkerAccount account{rank,   static_cast<std::int64_t>(its[0]), its[1], its[2],
+                          its[3], static_cast<std::uint64_t>(its[4])};
+    for (std::size_t by = 0; by < kStaleKinds; ++by) {
+      if (its[5 + by] > 0) account.stale[static_cast<std::int64_t>(by)] = static_cast<std::int64_t>(its[5 + by]);
+    }
+    accounts.push_back(std::move(account));
+  }
+  return accounts;
+}
+
+std::string Straggler::text() const {
+  return fmt::format("rank {} is slow: its own compute takes {:.1f} ms a step, the others' {:.1f} ms ({:.1f} times)",
+                     rank, 1e3 * its_s, 1e3 * others_s, its_s / others_s);
+}
+
+std::optional<Straggler> persistent_straggler(std::span<const WorkerAccount> accounts) {
+  constexpr double kSlower = 1.5;
+  if (accounts.size() < 2) return std::nullopt;
+  const auto& slowest = *std::ranges::max_element(accounts, {}, &WorkerAccount::typical_s);
+  std::vector<double> others;
+  for (const auto& account : accounts) {
+    if (account.rank != slowest.rank) others.push_back(account.typical_s);
+  }
+  double usual = median(others);
+  if (!(usual > 0) || slowest.typical_s < kSlower * usual) return std::nullopt;
+  return Straggler{slowest.rank, slowest.typical_s, usual};
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,55 @@
+// What each worker did with its time: computed, waited, how stale what it applied was. And who is slow for good.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trireme/train/crew.h"
+
+namespace trireme::train {
+
+struct WorkerAccount {
+  int rank = 0;
+  std::int64_t steps = 0;
+  double compute_s = 0;  // forward, backward, optimizer, and what --straggle added: its own, waits excluded
+  double wait_s = 0;     // for others, and for bytes on their way
+  double typical_s = 0;  // the median of a step's own compute, of the last some hundred
+  std::uint64_t bytes_sent = 0;
+  std::map<std::int64_t, std::int64_t> stale;  // steps by staleness
+
+  double mean_stale() const;
+  std::int64_t most_stale() const;
+};
+nlohmann::ordered_json to_json(const WorkerAccount& account);
+
+// A line per worker, and one about consensus where it is not negative.
+std::string workers_table(std::span<const WorkerAccount> accounts, double consensus);
+
+class Accounts {
+ public:
+  void step(double compute_s, double wait_s);
+  double typical_s() const;
+  // Every worker's, on each; the arguments are this worker's. Collective.
+  std::vector<WorkerAccount> of_all(Crew& crew, std::uint64_t bytes_sent,
+                                    const std::map<std::int64_t, std::int64_t>& stale) const;
+
+ private:
+  static constexpr std::size_t kRecent = 400, kSettling = 5;  // the first steps warm up
+  std::int64_t steps_ = 0;
+  double compute_s_ = 0, wait_s_ = 0;
+  std::vector<double> recent_;
+};
+
+// A worker whose own compute takes half as long again as the median of the others', or more.
+struct Straggler {
+  int rank = 0;
+  double its_s = 0, others_s = 0;
+  std::string text() const;  // one line
+};
+std::optional<Straggler> persistent_straggler(std::span<const WorkerAccount> accounts);
+
+}  // namespace trireme::train

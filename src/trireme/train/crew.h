@@ -1,0 +1,32 @@
+// The workers of a run, as far as the training loop needs them to agree on something.
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "trireme/collective/communicator.h"
+
+namespace trireme::train {
+
+// One per worker. All waits have the communicator's deadline.
+class Crew {
+ public:
+  virtual ~Crew() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  // Over all workers, when all have come. Collective.
+  virtual void sum(std::span<double> numbers) = 0;
+
+  // For workers that go at their own pace: numbers that each goes to one of them. Parts only go up, and are the same
+  // for everyone.
+  struct Part {
+    std::int64_t number = 0, first = 0, limit = 0;  // first … limit − 1 are given out
+  };
+  // Collective, before the first is taken.
+  virtual void start_giving() = 0;
+  // From any thread. Nothing when all are gone, or somebody said stop.
+  virtual std::optional<std::int64_t> take(const Part& part) = 0;
+  virtual void stop_giving() = 0;
+};
+
+}  // namespace trireme::train

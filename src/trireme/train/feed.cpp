@@ -1,0 +1,73 @@
+#include "trireme/train/feed.h"
+
+#include <algorithm>
+
+namespace trireme::train {
+namespace {
+
+// Who goes at their own pace sees an epoch as one worker would, and takes some of its batches.
+data::SamplerOptions dealt(data::SamplerOptions options, bool own_pace) {
+  if (own_pace) {
+    options.rank = 0;
+    options.workers = 1;
+  }
+  return options;
+}
+
+}  // namespace
+
+Feed::Feed(const data::SamplerOptions& options, std::int64_t marks, Take take)
+    : workers_(options.workers),
+      marks_(marks),
+      take_(std::move(take)),
+      sampler_(dealt(options, static_cast<bool>(take_))) {}
+
+std::int64_t Feed::batches() const { return sampler_.steps_per_epoch(); }
+
+std::int64_t Feed::batch_samples() const { return sampler_.options().batch * sampler_.options().workers; }
+
+std::int64_t Feed::steps_per_epoch() const { return take_ ? (batches() + workers_ - 1) / workers_ : batches(); }
+
+std::int64_t Feed::part_at(std::int64_t position) const {
+  std::int64_t done = (position + batch_samples() - 1) / batch_samples(), part = 0;
+  while (part < marks_ - 1 && end_of(part) <= done) ++part;
+  return part;
+}
+
+void Feed::seek(std::int64_t epoch, std::int64_t position) {
+  sampler_.seek(epoch, position);
+  epoch_ = epoch;
+  part_ = part_at(position);
+  first_ = (position + batch_samples() - 1) / batch_samples();
+}
+
+std::optional<data::Share> Feed::next() { return take_ ? next_taken() : next_in_step(); }
+
+std::optional<data::Share> Feed::next_in_step() {
+  std::int64_t done = batches() - sampler_.steps_left();
+  if (part_ < marks_ - 1 && done >= end_of(part_)) {
+    ++part_;
+    return std::nullopt;
+  }
+  auto share = sampler_.next();
+  if (!share) part_ = 0;
+  return share;
+}
+
+std::optional<data::Share> Feed::next_taken() {
+  auto number = take_({epoch_ * marks_ + part_, first_, end_of(part_)});
+  if (!number) {
+    first_ = end_of(part_);
+    if (++part_ == marks_) {
+      part_ = first_ = 0;
+      ++epoch_;
+    }
+    return std::nullopt;
+  }
+  sampler_.seek(epoch_, *number * batch_samples());
+  auto share = sampler_.next();
+  share->globally = static_cast<std::int64_t>(share->indices.size()) * workers_;
+  return share;
+}
+
+}  // namespace trireme::train

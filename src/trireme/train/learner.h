@@ -1,0 +1,38 @@
+// What learns: a model with its gradients and its optimizer. A worker has one; some strategies want several.
+#pragma once
+#include <memory>
+#include <optional>
+
+#include "trireme/grad/data_parallel.h"
+#include "trireme/sync/strategy.h"
+#include "trireme/train/crew.h"
+#include "trireme/train/flat.h"
+#include "trireme/train/gradients.h"
+#include "trireme/train/optimizer.h"
+
+namespace trireme::train {
+
+class Learner {
+ public:
+  // `alone` is a communicator of this worker by itself: what it computes with where gradients are not exchanged within
+  // backward. `rank` is its in the run.
+  Learner(const Config& config, Workload work, Communicator& world, Communicator& alone, int rank,
+          sync::Strategy& strategy);
+  Learner(const Learner&) = delete;
+  Learner& operator=(const Learner&) = delete;
+
+  // The parameters of a model that learn, by name.
+  static NamedTensors parameters(torch::nn::Module& model);
+
+  Workload work;
+  std::optional<Flat> flat;  // for strategies that work on it
+  Communicator& comm;        // what `net` exchanges gradients over
+  DataParallel net;
+  Gradients gradients;
+  std::unique_ptr<Optimizer> optimizer;
+};
+
+// What is not learned, running statistics, becomes its mean over all workers. Collective.
+void average_buffers(torch::nn::Module& model, Crew& crew);
+
+}  // namespace trireme::train

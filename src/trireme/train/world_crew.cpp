@@ -1,0 +1,22 @@
+#include "trireme/train/world_crew.h"
+
+namespace trireme::train {
+
+void WorldCrew::sum(std::span<double> numbers) { world_.all_reduce(View(numbers)); }
+
+std::optional<std::int64_t> WorldCrew::take(const Part& part) {
+  const std::scoped_lock lock(mutex_);
+  tickets_->begin(part.number, part.first, part.limit);
+  return tickets_->take();
+}
+
+void WorldCrew::stop_giving() {
+  const std::scoped_lock lock(mutex_);
+  tickets_->stop();
+}
+
+void WorldCrew::close() {
+  if (tickets_) tickets_->close();
+}
+
+}  // namespace trireme::train

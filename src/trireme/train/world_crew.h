@@ -1,0 +1,31 @@
+// A crew whose workers are the ranks of one world.
+#pragma once
+#include <memory>
+#include <mutex>
+#include <optional>
+
+#include "trireme/sync/tickets.h"
+#include "trireme/train/crew.h"
+
+namespace trireme::train {
+
+class WorldCrew : public Crew {
+ public:
+  explicit WorldCrew(Communicator& world) : world_(world) {}
+
+  int rank() const override { return world_.rank(); }
+  int size() const override { return world_.size(); }
+  void sum(std::span<double> numbers) override;
+  void start_giving() override { tickets_.emplace(world_); }
+  std::optional<std::int64_t> take(const Part& part) override;
+  void stop_giving() override;
+  // Collective, at the end: nobody takes any more.
+  void close();
+
+ private:
+  Communicator& world_;
+  std::mutex mutex_;  // the loader's thread takes, the training loop stops
+  std::optional<sync::Tickets> tickets_;
+};
+
+}  // namespace trireme::train

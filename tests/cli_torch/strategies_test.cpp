@@ -1,0 +1,119 @@
+// Every way to synchronize trains, from the command line, and says what it cost.
+#include <sstream>
+
+#include "tests/cli_torch/training.h"
+
+namespace trireme::test {
+namespace {
+
+// All there are, as the program lists them to who asks for another.
+Words all_strategies() {
+  auto done = run({"train", "--strategy", "nonsense"});
+  EXPECT_EQ(done.code, 2);
+  const std::string choose = "choose ";
+  auto at = done.err.find(choose);
+  EXPECT_NE(at, std::string::npos) << done.err;
+  std::istringstream list(done.err.substr(at + choose.size()));
+  Words names;
+  for (std::string word; list >> word;) {
+    if (word.back() == ',') word.pop_back();
+    if (word != "or") names.push_back(word);
+  }
+  return names;
+}
+
+class Strategies : public ::testing::Test {
+ protected:
+  ScratchFolder folder;
+};
+
+TEST_F(Strategies, EveryOneTrainsAndEndsInAgreement) {
+  auto names = all_strategies();
+  EXPECT_GE(names.size(), 12u);
+  for (const auto& name : names) {
+    auto out = folder.path() / name;
+    auto done = run_well(tiny(out, {"--strategy", name, "--launch", "threads", "--workers", "3", "--epochs", "2",
+                                    "--evals-per-epoch", "2", "--json", "--trace-steps", "0"}));
+    ASSERT_EQ(done.code, 0) << name;
+    auto summary = json_lines(done.out).back();
+    ASSERT_TRUE(summary.is_object()) << name << ": " << done.out << done.err;
+    EXPECT_EQ(summary["status"], "finished") << name;
+    EXPECT_GT(summary["test_accuracy"].get<double>(), 0.3) << name;  // one in four by chance
+    EXPECT_EQ(summary["workers"].size(), 3u) << name;
+    double steps = 0;
+    for (const auto& worker : summary["workers"]) {
+      EXPECT_GT(worker["compute_s"].get<double>(), 0) << name;
+      steps += worker["steps"].get<double>();
+    }
+    EXPECT_GE(steps, 64) << name;  // 512 samples in batches of 16, twice
+    EXPECT_LE(steps, 66) << name;
+    int judged = 0;
+    for (const auto& line : json_lines(contents(out / "metrics.jsonl"))) judged += line.contains("test_accuracy");
+    EXPECT_EQ(judged, 4) << name;
+  }
+}
+
+TEST_F(Strategies, ProcessesTrainAsThreadsDo) {
+  for (const std::string name : {"local-sgd:H=4", "gossip-sgp", "gossip-adpsgd", "stale-allreduce:s=2"}) {
+    auto done = run_well(tiny(folder.path() / "run", {"--strategy", name, "--workers", "2", "--json"}));
+    EXPECT_GT(json_lines(done.out).back()["test_accuracy"].get<double>(), 0.3) << name;
+  }
+}
+
+TEST_F(Strategies, AveragingEveryStepIsAllreduce) {
+  auto ended = [&](const Words& more) {
+    auto out = folder.path() / "same";
+    run_well(tiny(out, Words{"--momentum", "0", "--workers", "2"} + more));
+    std::vector<float> values;
+    for (const auto& [name, bytes] : weights(out)) {
+      std::vector<float> some(bytes.size() / 4);
+      std::memcpy(some.data(), bytes.data(), bytes.size());
+      values.insert(values.end(), some.begin(), some.end());
+    }
+    return values;
+  };
+  auto expected = ended({}), found = ended({"--strategy", "local-sgd:H=1"});
+  ASSERT_EQ(expected.size(), found.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(expected[i], found[i], 1e-5);
+}
+
+TEST_F(Strategies, AStragglerIsNamedAndHoldsUpOnlyThoseWhoWait) {
+  auto steps_of = [&](const std::string& strategy) {
+    auto done = run_well(tiny(folder.path() / "slow", {"--strategy", strategy, "--launch", "threads", "--workers", "2",
+                                                       "--straggle", "rank=1,factor=8", "--epochs", "3"}));
+    EXPECT_THAT(done.out, HasSubstr("rank 1 is slow")) << strategy;
+    auto run_file = json_in(folder.path() / "slow" / "run.json");
+    EXPECT_EQ(run_file["summary"]["straggler"], 1) << strategy;
+    return run_file["summary"]["workers"][0]["steps"].get<int>() -
+           run_file["summary"]["workers"][1]["steps"].get<int>();
+  };
+  EXPECT_EQ(steps_of("allreduce"), 0);
+  EXPECT_GT(steps_of("gossip-adpsgd"), 20);
+}
+
+TEST_F(Strategies, StoppedRunsGoOn) {
+  for (const std::string name : {"local-sgd:H=4", "gossip-adpsgd", "easgd"}) {
+    auto out = folder.path() / name.substr(0, 5);
+    Started program(tiny(out, {"--strategy", name, "--workers", "2", "--epochs", "1000"}));
+    ASSERT_TRUE(poll_until(30, [&] { return checkpoints(out).size() > 1; })) << name;
+    program.kill(SIGTERM);
+    EXPECT_EQ(program.wait(30), 128 + SIGTERM) << name << program.err();
+    auto before = json_in(out / "run.json");
+    EXPECT_EQ(before["status"], "stopped") << name;
+    int epochs = before["summary"]["epochs"].get<int>() + 2;
+    auto done = run_well({"train", "--resume", out.string(), "--epochs", std::to_string(epochs), "--quiet"});
+    EXPECT_EQ(json_in(out / "run.json")["summary"]["epochs"], epochs) << name << done.out;
+  }
+}
+
+TEST_F(Strategies, WhatCannotBeIsRefused) {
+  auto out = folder.path() / "none";
+  expect_refusal(run(tiny(out, {"--strategy", "local-sgd:K=3"})), 2, "H");
+  expect_refusal(run(tiny(out, {"--strategy", "local-sgd:H=none"})), 2, "H");
+  expect_refusal(run(tiny(out, {"--strategy", "local-sgd", "--deterministic"})), 2, "--strategy allreduce");
+  expect_refusal(run(tiny(out, {"--strategy", "hogwild"})), 2, "--launch threads");
+  expect_refusal(run(tiny(out, {"--straggle", "sometimes"})), 2, "rank=1,factor=3");
+}
+
+}  // namespace
+}  // namespace trireme::test

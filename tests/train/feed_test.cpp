@@ -1,0 +1,106 @@
+// Who takes which batch, and where all pause.
+#include "trireme/train/feed.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+
+namespace trireme::train {
+namespace {
+
+data::SamplerOptions options(int rank, int workers) {
+  return {.size = 103, .batch = 4, .rank = rank, .workers = workers, .seed = 7};
+}
+
+// Shares up to the next pause.
+std::vector<data::Share> until_mark(Feed& feed) {
+  std::vector<data::Share> shares;
+  while (auto share = feed.next()) shares.push_back(*share);
+  return shares;
+}
+
+// One counter for all workers, as a crew has.
+class Counter {
+ public:
+  Feed::Take take() {
+    return [this](const Crew::Part& part) -> std::optional<std::int64_t> {
+      if (part.number != part_) {
+        EXPECT_GT(part.number, part_);
+        part_ = part.number;
+        next_ = part.first;
+      }
+      if (next_ >= part.limit) return std::nullopt;
+      return next_++;
+    };
+  }
+
+ private:
+  std::int64_t part_ = -1, next_ = 0;
+};
+
+TEST(Feed, InStepIsTheSamplerWithPauses) {
+  for (std::int64_t marks : {1, 2, 3, 5}) {
+    data::ShardedSampler plain(options(1, 2));
+    Feed feed(options(1, 2), marks);
+    for (int epoch = 0; epoch < 2; ++epoch) {
+      std::size_t steps = 0;
+      for (std::int64_t part = 0; part < marks; ++part) {
+        auto shares = until_mark(feed);
+        for (const auto& share : shares) EXPECT_EQ(share.indices, plain.next()->indices);
+        steps += shares.size();
+        EXPECT_EQ(steps, static_cast<std::size_t>((13 * (part + 1) + marks - 1) / marks)) << marks << " marks";
+      }
+      EXPECT_FALSE(plain.next());
+    }
+  }
+}
+
+TEST(Feed, TakenBatchesCoverAnEpochOnce) {
+  Counter counter;
+  Feed fast(options(0, 3), 2, counter.take()), slow(options(2, 3), 2, counter.take());
+  EXPECT_EQ(fast.steps_per_epoch(), 9);  // 26 batches over three workers
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    std::map<std::int64_t, int> seen;
+    for (int part = 0; part < 2; ++part) {
+      std::int64_t most = 0;
+      auto count = [&](const data::Share& share) {
+        for (auto index : share.indices) ++seen[index];
+        EXPECT_EQ(share.globally, static_cast<std::int64_t>(share.indices.size()) * 3);
+        EXPECT_EQ(share.epoch, epoch);
+        most = std::max(most, share.position);
+      };
+      count(*slow.next());  // takes one and is late
+      for (const auto& share : until_mark(fast)) count(share);
+      EXPECT_FALSE(slow.next());
+      EXPECT_EQ(most, part == 0 ? 52 : 103);
+    }
+    EXPECT_EQ(seen.size(), 103u);
+    for (auto [index, times] : seen) EXPECT_EQ(times, 1) << index;
+  }
+}
+
+TEST(Feed, GoesOnFromAPosition) {
+  Feed whole(options(0, 2), 3);
+  until_mark(whole);
+  auto rest = until_mark(whole);
+  Feed resumed(options(0, 2), 3);
+  resumed.seek(0, 40);  // the end of the first part: five steps of eight
+  auto found = until_mark(resumed);
+  ASSERT_EQ(found.size(), rest.size());
+  EXPECT_EQ(found.front().indices, rest.front().indices);
+  EXPECT_EQ(found.back().indices, rest.back().indices);
+
+  Counter counter;
+  Feed taken(options(1, 2), 1, counter.take());
+  taken.seek(3, 92);
+  auto last = until_mark(taken);
+  ASSERT_EQ(last.size(), 3u);
+  EXPECT_EQ(last.front().position, 96);
+  EXPECT_EQ(last.front().epoch, 3);
+  EXPECT_EQ(until_mark(taken).front().epoch, 4);
+}
+
+}  // namespace
+}  // namespace trireme::train
