@@ -11,7 +11,7 @@ namespace trireme::train {
 namespace {
 
 TEST(Hands, AllAtOnceAndEachOnItsOwnThread) {
-  Hands hands(1);
+  Hands hands;
   std::vector<std::thread::id> first(3);
   for (int round = 0; round < 200; ++round) {
     int count = 1 + round % 3;
@@ -30,7 +30,7 @@ TEST(Hands, AllAtOnceAndEachOnItsOwnThread) {
 }
 
 TEST(Hands, WhatGoesWrongIsThrownWhenAllAreDone) {
-  Hands hands(1);
+  Hands hands;
   for (int bad : {0, 2}) {
     std::atomic<int> done = 0;
     EXPECT_THROW(hands.run(3,

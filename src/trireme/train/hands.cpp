@@ -1,5 +1,7 @@
 #include "trireme/train/hands.h"
 
+#include <utility>
+
 #include "trireme/train/workload.h"
 
 namespace trireme::train {
@@ -10,6 +12,12 @@ Hands::~Hands() {
     over_ = true;
   }
   changed_.notify_all();
+}
+
+void Hands::set_threads(int threads) {
+  set_compute_threads(threads);
+  const std::scoped_lock lock(mutex_);
+  threads_ = threads;
 }
 
 void Hands::run(int count, const std::function<void(int)>& work) {
@@ -39,14 +47,16 @@ void Hands::run(int count, const std::function<void(int)>& work) {
 }
 
 void Hands::serve(int number, std::uint64_t seen) {
-  set_compute_threads(threads_);
+  int threads = 0;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return over_ || (round_ != seen && number < count_); });
     if (over_) return;
     seen = round_;
     const auto* work = work_;
+    const bool other = std::exchange(threads, threads_) != threads_;
     lock.unlock();
+    if (other) set_compute_threads(threads);
     std::exception_ptr failure;
     try {
       (*work)(number);

@@ -11,14 +11,16 @@
 
 namespace trireme::train {
 
-// Used by one thread. `threads` is how many each learner computes with.
+// Used by one thread.
 class Hands {
  public:
-  explicit Hands(int threads) : threads_(threads) {}
+  Hands() = default;
   ~Hands();
   Hands(const Hands&) = delete;
   Hands& operator=(const Hands&) = delete;
 
+  // How many each learner computes with, from now on; the caller's thread too.
+  void set_threads(int threads);
   // work(0) … work(count - 1), all at once; returns when all have. Throws what the first of them threw.
   void run(int count, const std::function<void(int)>& work);
 
@@ -26,10 +28,10 @@ class Hands {
   // `seen`: the last round before its first.
   void serve(int number, std::uint64_t seen);
 
-  const int threads_;
   std::mutex mutex_;
   std::condition_variable changed_;
   // Guarded by mutex_.
+  int threads_ = 1;
   const std::function<void(int)>* work_ = nullptr;
   int count_ = 0, left_ = 0;
   std::uint64_t round_ = 0;

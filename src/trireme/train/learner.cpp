@@ -1,9 +1,12 @@
 #include "trireme/train/learner.h"
 
+#include "trireme/collective/communicator_impl.h"
+#include "trireme/net/inproc.h"
+
 namespace trireme::train {
 namespace {
 
-DataParallelOptions exchange_options(const Config& config, int threads) {
+DataParallelOptions exchange_options(const Config& config) {
   DataParallelOptions options;
   options.bucket_plan = config.bucket_plan;
   options.sync_batch_norm = config.sync_batch_norm;
@@ -11,7 +14,6 @@ DataParallelOptions exchange_options(const Config& config, int threads) {
   options.op = Op::sum;  // losses are scaled by the global batch
   if (config.exchange == "background") options.turn = sync::Turn::background;
   if (config.exchange == "inline") options.turn = sync::Turn::in_line;
-  options.threads = threads;
   return options;
 }
 
@@ -41,13 +43,15 @@ NamedTensors Learner::parameters(torch::nn::Module& model) {
   return found;
 }
 
-Learner::Learner(const Config& config, Workload workload, Communicator& world, Communicator& alone, int rank,
-                 sync::Strategy& strategy)
+Communicator world_of_one(const Options& options) {
+  return join_world(std::move(net::inproc_world(1).front()), options);
+}
+
+Learner::Learner(const Config& config, Workload workload, Communicator& world, int stream, sync::Strategy& strategy)
     : work(std::move(workload)),
-      comm(strategy.in_backward() ? world : alone),
-      net(data_parallel(*laid_out(work, flat, world, strategy).model, comm,
-                        exchange_options(config, compute_threads(config, world.size())))),
-      gradients(config, work, net, comm, rank, strategy.shares_gradient() ? Scale::share : Scale::own),
+      comm(strategy.in_backward() ? world : alone.emplace(world_of_one())),
+      net(data_parallel(*laid_out(work, flat, world, strategy).model, comm, exchange_options(config))),
+      gradients(config, work, net, comm, stream, strategy.shares_gradient() ? Scale::share : Scale::own),
       optimizer(make_optimizer(config.optimizer, parameters(*work.model), optimizer_options(config))) {}
 
 void average_buffers(torch::nn::Module& model, Crew& crew) {

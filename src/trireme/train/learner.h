@@ -14,10 +14,8 @@ namespace trireme::train {
 
 class Learner {
  public:
-  // `alone` is a communicator of this worker by itself: what it computes with where gradients are not exchanged within
-  // backward. `rank` is its in the run.
-  Learner(const Config& config, Workload work, Communicator& world, Communicator& alone, int rank,
-          sync::Strategy& strategy);
+  // `stream` numbers the learners of a run, for their random numbers.
+  Learner(const Config& config, Workload work, Communicator& world, int stream, sync::Strategy& strategy);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
@@ -26,11 +24,15 @@ class Learner {
 
   Workload work;
   std::optional<Flat> flat;  // for strategies that work on it
-  Communicator& comm;        // what `net` exchanges gradients over
+  std::optional<Communicator> alone;
+  Communicator& comm;  // what `net` exchanges gradients over: the world, or, for strategies not in backward, `alone`
   DataParallel net;
   Gradients gradients;
   std::unique_ptr<Optimizer> optimizer;
 };
+
+// For whoever exchanges nothing with others.
+Communicator world_of_one(const Options& options = {});
 
 // What is not learned, running statistics, becomes its mean over all workers. Collective.
 void average_buffers(torch::nn::Module& model, Crew& crew);

@@ -58,13 +58,12 @@ void Recorder::message(std::string_view line) {
   if (writes_) progress_->message(line);
 }
 
-void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place,
-                    const data::Item& item, std::int64_t steps_per_epoch, double lr, double optimizer_s,
-                    double whole_s) {
+void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place, double samples,
+                    std::int64_t steps_per_epoch, double lr, double optimizer_s, double whole_s) {
   if (first_step_ < 0) first_step_ = place.step;
   ++steps_;
   seconds_ += whole_s;
-  samples_ += static_cast<double>(item.globally);
+  samples_ += samples;
   sums_.forward += outcome.forward_s;
   sums_.backward += outcome.backward_s;
   sums_.communication += outcome.communication_s;

@@ -31,7 +31,8 @@ class Recorder {
 
   void header(const RunHeader& header);
   // After each step. `optimizer_s` and the whole step in seconds, this worker's.
-  void step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place, const data::Item& item,
+  // `samples` of all workers.
+  void step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place, double samples,
             std::int64_t steps_per_epoch, double lr, double optimizer_s, double whole_s);
   // Since the last mark, of all workers.
   struct Part {

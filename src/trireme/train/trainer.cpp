@@ -7,16 +7,13 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
-#include "trireme/collective/communicator_impl.h"
 #include "trireme/data/loader.h"
-#include "trireme/net/inproc.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/accounts.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/evaluate.h"
 #include "trireme/train/feed.h"
-#include "trireme/train/hands.h"
-#include "trireme/train/learner.h"
+#include "trireme/train/learners.h"
 #include "trireme/train/recorder.h"
 #include "trireme/train/schedule.h"
 #include "trireme/train/state.h"
@@ -86,13 +83,11 @@ class Run {
         crew_(crew),
         options_(options),
         straggle_(config.straggle),
-        alone_(world_of_one({})),
-        hands_(compute_threads(config, world.size())),
         samples_(sampler_options(config, work, crew)),
         steps_per_epoch_(Feed(samples_, config.evals_per_epoch).steps_per_epoch()),
         schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew.size()))),
-        strategy_(make_strategy()) {
-    add_learner(work);
+        strategy_(make_strategy()),
+        learners_(config, work, world, crew.rank(), *strategy_) {
     if (options.resume) resume();
     begin_strategy();
     start_feeding();
@@ -131,15 +126,15 @@ class Run {
     StepTimes times;
 
     synchronize(times, [&] { strategy_->before_forward(now); });
-    hands_.run(count, [&](int k) {  // forward and backward, and where the strategy is in backward the exchange
-      outcomes[k] = learners_[k]->gradients.compute(items[k], asked_to_stop(), hold_up(now.number));
+    learners_.run(count, [&](int k) {  // forward and backward, and where the strategy is in backward the exchange
+      outcomes[k] = learners_[k].gradients.compute(items[k], asked_to_stop(), hold_up(now.number));
     });
     const bool good = finite_gradients(count);
-    for (int k = 0; k < count; ++k) ready_gradients(*learners_[k], good);
+    for (int k = 0; k < count; ++k) ready_gradients(learners_[k], good);
     synchronize(times, [&] { strategy_->after_backward(now); });
     const double update = now_seconds();
-    if (good && !strategy_->owns_step()) {
-      hands_.run(count, [&](int k) { learners_[k]->optimizer->step(now.lr); });
+    if (good && !strategy_->owns_step() && !strategy_->skips_step()) {
+      learners_.run(count, [&](int k) { learners_[k].optimizer->step(now.lr); });
     }
     times.optimizer = now_seconds() - update;
     synchronize(times, [&] { strategy_->after_step(now); });
@@ -174,15 +169,19 @@ class Run {
     outcome.exposed_s += times.synchronization;
     outcome.communication_s += times.synchronization;
     accounts_.step(outcome.own_s() + times.optimizer, outcome.exposed_s);
-    double samples = 0;
-    for (const auto& item : items) samples += static_cast<double>(item.here);
+    double samples = 0, globally = 0;
+    for (const auto& item : items) {
+      samples += static_cast<double>(item.here);
+      globally += static_cast<double>(item.globally);
+    }
     const double share = strategy_->in_backward() ? samples / static_cast<double>(items[0].globally) : 1;
     part_.loss += outcome.loss * samples;
     part_.correct += outcome.accuracy * outcome.scored * share;
     part_.scored += outcome.scored * share;
     part_.samples += samples;
-    recorder_->step(outcome, learners_[0]->net.times(), place_, items[0], steps_per_epoch_, now.lr, times.optimizer,
+    recorder_->step(outcome, learners_.first().net.times(), place_, globally, steps_per_epoch_, now.lr, times.optimizer,
                     times.whole);
+    if (auto line = learners_.tune(crew_, samples, times.whole); !line.empty()) recorder_->message(line);
     heed_stop(outcome.stop, now.number);
     if (config_.checkpoint_every > 0 && place_.step % config_.checkpoint_every == 0 && !strategy_->asynchronous()) {
       save(std::nullopt);
@@ -214,7 +213,7 @@ class Run {
   // The same decision on every rank that exchanges gradients: all of them know of every bad one.
   bool finite_gradients(int count) {
     for (int k = 0; k < count; ++k) {
-      const auto& found = learners_[k]->net.bad_gradients();
+      const auto& found = learners_[k].net.bad_gradients();
       if (found.empty()) continue;
       auto what = name_bad(found, place_.step + 1);
       if (config_.on_nan == "stop") {
@@ -302,7 +301,7 @@ class Run {
   // While `use` runs the model is what the strategy says it is.
   template <typename Use>
   void with_the_model(const Use& use) {
-    auto& learner = *learners_.front();
+    auto& learner = learners_.first();
     if (strategy_->in_backward()) {
       learner.net.average_buffers();
       return use();
@@ -320,7 +319,7 @@ class Run {
     Evaluation found;
     with_the_model([&] {
       if (world_.size() == crew_.size() || crew_.rank() == 0) {
-        found = evaluate(*learners_.front()->work.model, *work_.data.test, work_.device, &world_);
+        found = evaluate(*learners_.first().work.model, *work_.data.test, work_.device, &world_);
       }
     });
     if (world_.size() < crew_.size()) {
@@ -348,7 +347,7 @@ class Run {
   void save(std::optional<double> metric) {
     with_the_model([&] {
       if (!checkpoints_) return;
-      auto& learner = *learners_.front();
+      auto& learner = learners_.first();
       auto kept = keep(*learner.work.model, *learner.optimizer, *schedule_, place_, config_, data::look_of(work_.data));
       for (auto& [name, values] : strategy_->state()) {
         kept.tensors.emplace_back(
@@ -372,7 +371,7 @@ class Run {
       skipped_ = search.skipped;
     }
     share(loaded_, world_);
-    auto& learner = *learners_.front();
+    auto& learner = learners_.first();
     place_ = restore(*learner.work.model, *learner.optimizer, *schedule_, loaded_, file);
     resumed_ = place_.step;
   }
@@ -392,21 +391,12 @@ class Run {
     return choice.make(around);
   }
 
-  void add_learner(const Workload& work) {
-    learners_.push_back(std::make_unique<Learner>(config_, work, world_, alone_, crew_.rank(), *strategy_));
-    work.model->train();
-  }
-
   // Everyone begins with the first worker's weights, and with what a checkpoint kept of the strategy.
   void begin_strategy() {
     if (strategy_->in_backward()) return;
-    std::vector<sync::Replica> replicas;
-    for (auto& learner : learners_) {
-      learner->flat->download();
-      replicas.push_back(learner->flat->replica());
-    }
-    world_.broadcast(View(replicas[0].weights));
-    strategy_->begin(replicas);
+    auto first = learners_.first().flat->replica();
+    world_.broadcast(View(first.weights));
+    strategy_->begin(learners_.replicas());
     for (auto& [name, values] : strategy_->state()) {
       for (auto& [kept, tensor] : loaded_.tensors) {
         if (kept == "strategy." + name && tensor.numel() == static_cast<std::int64_t>(values.size())) {
@@ -442,11 +432,11 @@ class Run {
                               work_.data.test->size());
     header.workers = crew_.size();
     header.launch = config_.launch;
-    header.threads = compute_threads(config_, crew_.size());
+    header.threads = torch::get_num_threads();
     header.device = config_.device;
     if (strategy_->in_backward()) {
       header.algorithm = config_.deterministic ? "the canonical order (deterministic)" : config_.algorithm;
-      header.buckets = learners_[0]->net.describe();
+      header.buckets = learners_.first().net.describe();
     } else {
       header.strategy = sync::Choice::parse(config_.strategy).text();
     }
@@ -466,13 +456,11 @@ class Run {
   Crew& crew_;
   const TrainOptions& options_;
   const Straggle straggle_;
-  Communicator alone_;
-  Hands hands_;
   const data::SamplerOptions samples_;
   const std::int64_t steps_per_epoch_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<sync::Strategy> strategy_;
-  std::vector<std::unique_ptr<Learner>> learners_;
+  Learners learners_;
   std::unique_ptr<data::Loader> loader_;
   std::optional<Recorder> recorder_;
   std::optional<Checkpoints> checkpoints_;  // the first worker only
@@ -491,10 +479,6 @@ class Run {
 };
 
 }  // namespace
-
-Communicator world_of_one(const Options& options) {
-  return join_world(std::move(net::inproc_world(1).front()), options);
-}
 
 TrainResult train(const Config& config, Workload& work, Communicator& world, Crew& crew, const TrainOptions& options) {
   return Run(config, work, world, crew, options).run();

@@ -14,9 +14,6 @@
 
 namespace trireme::train {
 
-// For a worker that shares nothing with others but servers.
-Communicator world_of_one(const Options& options);
-
 struct TrainOptions {
   bool resume = false;  // from the newest whole checkpoint in config.out
   Verbosity verbosity = Verbosity::kNormal;

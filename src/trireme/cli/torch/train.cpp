@@ -20,6 +20,7 @@
 #include "trireme/ps/endpoint.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/checkpoints.h"
+#include "trireme/train/learner.h"
 #include "trireme/train/ps_crew.h"
 #include "trireme/train/state.h"
 #include "trireme/train/trainer.h"
