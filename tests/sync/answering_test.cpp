@@ -79,11 +79,11 @@ TEST_P(AnsweringOver, AFailureEndsTheJobEverywhere) {
   std::atomic<int> heard = 0;
   auto failing = [&] {
     run(3, [&](Communicator& world) {
-      Answering answering(world, {true, false, false}, [](int from, std::span<std::byte>) {
-        if (from == 2) throw DataError("this request is wrong");
-      });
       std::vector<std::int64_t> message(10);
       try {
+        Answering answering(world, {true, false, false}, [](int from, std::span<std::byte>) {
+          if (from == 2) throw DataError("this request is wrong");
+        });
         for (int i = 0; world.rank() != 0; ++i) {
           if (world.rank() == 1 || i == 3) answering.ask(0, bytes_of(message));
         }
