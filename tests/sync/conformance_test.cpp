@@ -44,7 +44,9 @@ TEST_P(EveryStrategy, Trains) {
 }
 
 TEST_P(EveryStrategy, AskingForTheModelDisturbsNothing) {
-  if (GetParam() == "hogwild" || GetParam() == "gossip-adpsgd") return;  // no two runs of these are the same
+  for (auto name : {"hogwild", "gossip-adpsgd", "ps-ssp", "ps-async"}) {
+    if (GetParam() == name) return;  // no two runs of these are the same
+  }
   const auto quiet = run(3, GetParam(), {}, 10, 0.1);
   const auto asked = run(3, GetParam(), {}, 10, 0.1, 4);
   EXPECT_EQ(quiet.after_step, asked.after_step);
@@ -53,6 +55,7 @@ TEST_P(EveryStrategy, AskingForTheModelDisturbsNothing) {
 
 // A worker that fails between forward and step: everyone stops, soon, and no memory goes while it is being read.
 TEST_P(EveryStrategy, AFailureInMidStepEndsTheRun) {
+  if (Choice::parse(GetParam()).kind->needs_servers) return;  // there the others go on: tests/ps
   auto failing = [&] {
     run_threads(3, [&](Communicator& world) {
       auto strategy = Choice::parse(GetParam()).make({.world = world});

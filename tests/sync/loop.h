@@ -9,12 +9,15 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "trireme/collective/communicator.h"
 #include "trireme/collective/communicator_impl.h"
 #include "trireme/net/inproc.h"
+#include "trireme/ps/coordinator.h"
+#include "trireme/ps/server.h"
 #include "trireme/sync/hogwild.h"
 #include "trireme/sync/strategies.h"
 
@@ -112,7 +115,7 @@ inline void train(Communicator& world, Strategy& strategy, std::string_view name
     compute(world, strategy, losses, learner, world.rank(), number);
     if (name == "allreduce") world.all_reduce(learner.gradient(), Op::sum);
     strategy.after_backward(step);
-    if (!strategy.skips_step()) descend(learner, lr);
+    if (!strategy.owns_step() && !strategy.skips_step()) descend(learner, lr);
     strategy.after_step(step);
     if (watch) watch(number, learner.weights());
     // Those at their own pace share out the batches: none is done before another begins, even on a loaded machine.
@@ -130,6 +133,29 @@ struct Traces {
   std::vector<Report> report;
 };
 
+// A parameter server for strategies that need one: threads of this process.
+class Servers {
+ public:
+  Servers(bool needed, int workers) {
+    if (!needed) return;
+    coordinator_.emplace(ps::CoordinatorOptions{.key = key_, .workers = workers, .servers = 2});
+    for (int k = 0; k < 2; ++k) {
+      servers_.push_back(std::make_unique<ps::Server>(
+          ps::ServerOptions{.at = coordinator_->endpoint(), .key = key_, .name = "server-" + std::to_string(k)}));
+    }
+  }
+  // Null where there are none.
+  std::unique_ptr<ps::Client> client(int rank) {
+    if (!coordinator_) return nullptr;
+    return std::make_unique<ps::Client>(ps::ClientOptions{.at = coordinator_->endpoint(), .key = key_, .rank = rank});
+  }
+
+ private:
+  const net::Key key_ = net::generate_key();
+  std::optional<ps::Coordinator> coordinator_;
+  std::vector<std::unique_ptr<ps::Server>> servers_;
+};
+
 using World = std::vector<std::unique_ptr<net::Transport>>;
 
 // Runs a strategy with one learner per worker. The model is asked for after step `model_after`.
@@ -141,12 +167,21 @@ inline Traces run(World world_of_threads, const std::string& text, const Losses&
   traces.result.resize(ranks);
   traces.model.resize(ranks);
   traces.report.resize(ranks);
+  const auto choice = Choice::parse(text);
+  Servers servers(choice.kind->needs_servers, static_cast<int>(ranks));
   auto body = [&](Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
-    const auto choice = Choice::parse(text);
-    auto strategy = choice.make({.world = world, .steps_per_epoch = steps, .total_steps = steps, .seed = 7});
+    const auto client = servers.client(world.rank());
     const Learner learner(world, choice.kind->name);
-    const bool shared = choice.kind->name == "hogwild";  // others write what this one would look at
+    auto strategy = choice.make({.world = world,
+                                 .steps_per_epoch = steps,
+                                 .total_steps = steps,
+                                 .seed = 7,
+                                 .client = client.get(),
+                                 .tensors = {{"w", kCount}},
+                                 .update = {.name = "sgd"}});
+    // Others write what this one would look at.
+    const bool shared = choice.kind->name == "hogwild" || choice.kind->needs_servers;
     train(world, *strategy, choice.kind->name, losses, learner, steps, lr,
           [&](std::int64_t step, std::span<const float> weights) {
             if (!shared) traces.after_step[rank].push_back(values(weights));
@@ -157,6 +192,7 @@ inline Traces run(World world_of_threads, const std::string& text, const Losses&
           });
     traces.result[rank] = values(learner.weights());
     traces.report[rank] = strategy->report();
+    if (client) world.barrier();  // nobody leaves while others wait for it
   };
   run_ranks(std::move(world_of_threads), body, Options{});
   return traces;

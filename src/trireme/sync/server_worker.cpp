@@ -86,11 +86,12 @@ void ServerWorker::read_on(const std::stop_token& stop) {
   }
 }
 
-// When all have pushed what they had, the servers have it all.
+// When all have pushed what they had, the servers have it all; and nobody pushes more before all have read it.
 void ServerWorker::model(std::span<float> out) {
   wait_for_last();
-  client_.sum(fmt::format("model {}", models_++), {}, deadline());
+  client_.sum(fmt::format("model {}", models_), {}, deadline());
   client_.wait(client_.pull(weights_), deadline());
+  client_.sum(fmt::format("model {} read", models_++), {}, deadline());
   std::ranges::copy(weights_, out.begin());
 }
 

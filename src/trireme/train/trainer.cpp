@@ -154,7 +154,9 @@ class Run {
   void synchronize(StepTimes& times, const Turn& turn) {
     if (strategy_->in_backward()) return;
     const double begin = now_seconds();
-    for (auto& learner : learners_) learner->flat->download();
+    if (!strategy_->owns_step()) {  // else nobody here has moved them
+      for (auto& learner : learners_) learner->flat->download();
+    }
     turn();
     for (auto& learner : learners_) learner->flat->upload();
     times.synchronization += now_seconds() - begin;
@@ -307,7 +309,7 @@ class Run {
       return use();
     }
     average_buffers(*learner.work.model, crew_);
-    learner.flat->download();
+    if (!strategy_->owns_step()) learner.flat->download();
     shown_.resize(learner.flat->replica().weights.size());
     strategy_->model(shown_);
     Flat::Instead instead(*learner.flat, shown_);
