@@ -73,9 +73,9 @@ TEST(Chain, TrainingWithDeathsGivesTheSameBits) {
   auto got = train(options, Consistency::bsp(), 120, [](Job& job, const std::atomic<int>& made) {
     wait_until([&] { return made >= 20; });
     job.servers[1].reset();
-    wait_until([&] { return made >= 40 && settled(job.coordinator->view(), 2, 2); });
+    wait_until([&] { return made >= 40 && settled(job.coordinator->view(), 2, 2) && job.coordinator->whole(); });
     job.servers.push_back(job.server("late"));
-    wait_until([&] { return made >= 60 && settled(job.coordinator->view(), 2, 3); });
+    wait_until([&] { return made >= 60 && settled(job.coordinator->view(), 2, 3) && job.coordinator->whole(); });
     job.servers[0].reset();
     wait_until([&] { return made >= 80; });
   });
@@ -108,7 +108,7 @@ TEST(Chain, NothingAnsweredIsLostOrAppliedTwice) {
     std::mt19937 random(5);
     wait_until([&] { return job.coordinator->view().ready; });
     for (int i = 0; i < kDeaths && running > 0; ++i) {
-      wait_until([&] { return running == 0 || settled(job.coordinator->view(), 2, 3); });
+      wait_until([&] { return running == 0 || job.coordinator->whole(); });
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 20000));
       auto& victim = job.servers[random() % job.servers.size()];
       victim.reset();

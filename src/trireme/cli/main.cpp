@@ -4,6 +4,7 @@
 #include <exception>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trireme/base/error.h"
 #include "trireme/cli/arguments.h"
@@ -17,6 +18,13 @@ bool wants_torch(int argc, char** argv) {
   if (first == "bench" && second == "ddp") return true;
   return std::ranges::find(trireme::cli::kTorchCommands, first, &trireme::cli::TorchCommand::name) !=
          trireme::cli::kTorchCommands.end();
+}
+
+// `bench ps` and `bench ps-soak` are commands of their own.
+void join_bench_words(std::vector<std::string>& words) {
+  if (words.size() < 2 || words[0] != "bench" || (words[1] != "ps" && words[1] != "ps-soak")) return;
+  words[1] = "bench-" + words[1];
+  words.erase(words.begin());
 }
 
 }  // namespace
@@ -33,10 +41,14 @@ int main(int argc, char** argv) {
   trireme::cli::add_explain(app);
   trireme::cli::add_run(app);
   trireme::cli::add_tune(app);
+  trireme::cli::add_serve(app);
   trireme::cli::add_bench(app);
+  trireme::cli::add_bench_ps(app);
+  trireme::cli::add_ps_soak(app);
   try {
     if (wants_torch(argc, argv)) trireme::cli::become_torch(argv);
     auto words = trireme::cli::normalize_arguments(argc, argv);
+    join_bench_words(words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
     app.parse(std::move(words));
   } catch (const trireme::cli::Exit& exit) {

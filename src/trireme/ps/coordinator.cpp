@@ -25,6 +25,7 @@ Coordinator::Coordinator(CoordinatorOptions options) : impl_(std::make_unique<Im
 Coordinator::~Coordinator() = default;
 const std::string& Coordinator::endpoint() const { return impl_->endpoint(); }
 View Coordinator::view() const { return impl_->view(); }
+bool Coordinator::whole() const { return impl_->whole(); }
 
 Coordinator::Impl::Impl(CoordinatorOptions options)
     : options_(std::move(options)),
@@ -275,6 +276,7 @@ void Coordinator::Impl::settle(bool changed) {
     view_.ready = true;
     changed = true;
   }
+  whole_ = view_.ready && placement_.whole(static_cast<std::size_t>(options_.replicas));
   if (changed) publish();
   deliver(meeting_.review(worker_ids()));
   for (auto& [id, server] : servers_) {

@@ -31,6 +31,8 @@ class Coordinator {
   const std::string& endpoint() const;
   // The newest view; from any thread.
   View view() const;
+  // Whether the job runs and every shard has all the copies it shall have, whole: one server may die now.
+  bool whole() const;
 
  private:
   class Impl;

@@ -1,5 +1,6 @@
 // The one thread of a coordinator: everything but the copy of the view belongs to it.
 #pragma once
+#include <atomic>
 #include <list>
 #include <map>
 #include <mutex>
@@ -20,6 +21,7 @@ class Coordinator::Impl {
   ~Impl();
   const std::string& endpoint() const { return options_.at; }
   View view() const;
+  bool whole() const { return whole_; }
 
  private:
   struct Member {
@@ -77,7 +79,8 @@ class Coordinator::Impl {
   std::optional<Deadline> restart_;
 
   mutable std::mutex mutex_;
-  View published_;
+  View published_;  // guarded by mutex_
+  std::atomic<bool> whole_{false};
 
   std::jthread thread_;
 };

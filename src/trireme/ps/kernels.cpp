@@ -1,6 +1,11 @@
 #include "trireme/ps/kernels.h"
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 // Each loop is compiled for several vector widths; the loader picks. Sanitizers do not survive that.
 #if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -51,5 +56,21 @@ TRIREME_CLONES
 void add_to(float* __restrict into, const float* __restrict b, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] += b[i];
 }
+
+#ifdef __SSE2__
+void stream(float* into, const float* from, std::size_t n) {
+  std::size_t i = 0;
+  if (reinterpret_cast<std::uintptr_t>(into) % 16 == 0) {
+    for (; i + 16 <= n; i += 16) {
+      for (std::size_t j = 0; j < 16; j += 4) _mm_stream_ps(into + i + j, _mm_loadu_ps(from + i + j));
+    }
+  }
+  std::memcpy(into + i, from + i, (n - i) * sizeof(float));
+}
+void stream_end() { _mm_sfence(); }
+#else
+void stream(float* into, const float* from, std::size_t n) { std::memcpy(into, from, n * sizeof(float)); }
+void stream_end() {}
+#endif
 
 }  // namespace trireme::ps::kernels

@@ -25,4 +25,9 @@ void adam(float* w, const float* g, float* m, float* v, std::size_t n, const Ada
 void add(float* into, const float* a, const float* b, std::size_t n);
 void add_to(float* into, const float* b, std::size_t n);
 
+// into = from, past the caches: for what this core does not read again. Followed by stream_end() before others may
+// look.
+void stream(float* into, const float* from, std::size_t n);
+void stream_end();
+
 }  // namespace trireme::ps::kernels

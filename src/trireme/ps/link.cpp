@@ -207,13 +207,10 @@ void Loop::run(std::stop_token stop) {
   }
 }
 
-void Loop::drain(Deadline deadline) {
-  for (auto& [id, link] : links_) {
-    while (!link->closed_ && link->flush() && !link->out_.empty() && !deadline.passed()) {
-      pollfd entry{link->fd_.get(), POLLOUT, 0};
-      ::poll(&entry, 1, std::min(deadline.left_ms(), 10));
-    }
-  }
+void Loop::close_all() {
+  links_.clear();
+  unix_listener_.close();
+  door_.reset();
 }
 
 }  // namespace trireme::ps

@@ -77,8 +77,8 @@ class Loop {
   Link* find(std::uint64_t id);
 
   void run(std::stop_token stop);
-  // What the links still have to send goes out, or the deadline passes.
-  void drain(Deadline deadline);
+  // After run().
+  void close_all();
   // From any thread: a turn of the loop.
   void wake() noexcept;
 

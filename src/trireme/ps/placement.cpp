@@ -50,6 +50,13 @@ bool Placement::carries(ServerId server) const {
   return std::ranges::any_of(chains_, [&](auto& chain) { return contains(chain, server); });
 }
 
+bool Placement::whole(std::size_t copies) const {
+  for (std::size_t i = 0; i < chains_.size(); ++i) {
+    if (chains_[i].size() != copies || whole_[i].size() != copies || retiring_[i] != kNobody) return false;
+  }
+  return true;
+}
+
 std::vector<std::uint32_t> Placement::lost() const {
   std::vector<std::uint32_t> shards;
   for (std::uint32_t i = 0; i < chains_.size(); ++i) {

@@ -29,6 +29,8 @@ class Placement {
   // Shards that no living server has.
   std::vector<std::uint32_t> lost() const;
   bool carries(ServerId server) const;
+  // Every shard has that many copies, all whole, and none is on the move.
+  bool whole(std::size_t copies) const;
 
  private:
   bool bury(const std::vector<Candidate>& servers);

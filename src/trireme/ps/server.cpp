@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "trireme/base/error.h"
 #include "trireme/ps/server_impl.h"
 
@@ -85,6 +87,7 @@ void Server::Impl::run(std::stop_token stop) {
   } catch (...) {
     end(std::current_exception());
   }
+  loop_.close_all();  // everyone sees at once that it is gone
 }
 
 void Server::Impl::end(std::exception_ptr error) {
@@ -134,6 +137,17 @@ Sink Server::Impl::place(Link& link, const Header& head, std::string_view) {
 void Server::Impl::frame(Link& link, Frame& frame) {
   if (link.id() == coordinator_) return from_coordinator(frame);
   if (!callers_.contains(link.id())) return hello(link, frame);
+  bool of_chain = frame.header.kind == Kind::snapshot || frame.header.kind == Kind::record;
+  bool follows = std::ranges::any_of(early_, [&](auto& entry) { return entry.first == link.id(); });
+  if (of_chain && (follows || frame.header.epoch > store_.view().epoch)) {
+    // The sender knows more than we do yet.
+    early_.emplace_back(link.id(), std::move(frame));
+    return;
+  }
+  obey(link, frame);
+}
+
+void Server::Impl::obey(Link& link, Frame& frame) {
   switch (frame.header.kind) {
     case Kind::init:
       return init(link, frame);
@@ -197,11 +211,22 @@ void Server::Impl::set_view(View view) {
   for (auto& [id, held] : store_.shards()) {
     if (auto change = store_.apply_due(held)) forward(held, *change);
   }
+  for (auto at = early_.begin(); at != early_.end() && at->second.header.epoch <= store_.view().epoch;) {
+    Link* link = loop_.find(at->first);
+    Frame frame = std::move(at->second);
+    at = early_.erase(at);
+    try {
+      if (link) obey(*link, frame);
+    } catch (const ProtocolError& error) {
+      loop_.close(*link);
+      closed(*link, error.what());
+      break;  // its other frames are gone with it
+    }
+  }
   next_call_ = {};
   supply_successors();
   for (auto& [id, held] : store_.shards()) tell_stored(held);
-  answer_pushes();
-  answer_pulls();
+  something_asked_ = true;
 }
 
 // What a checkpoint brought must fit the job: another model is refused, another job's workers are forgotten.
@@ -226,12 +251,14 @@ void Server::Impl::closed(Link& link, const std::string&) {
   }
   callers_.erase(link.id());
   lose_link(link.id());
+  std::erase_if(early_, [&](auto& entry) { return entry.first == link.id(); });
   auto of_link = [&](auto& pending) { return pending.link == link.id(); };
   pushes_.remove_if(of_link);
   pulls_.remove_if(of_link);
 }
 
 Duration Server::Impl::tick() {
+  if (something_asked_) answer_all();
   double beat = lease_s_ / 4;
   if (Link* link = loop_.find(coordinator_); link && id_ != kNobody) {
     if (seconds_since(last_beat_) >= beat) {

@@ -48,6 +48,7 @@ void Server::Impl::supply_successors() {
 }
 
 void Server::Impl::supply(Held& held, Link& link) {
+  store_.settle(held, {});  // what is due is in the copy, not after it
   Packer body;
   std::vector<std::span<const float>> floats;
   held.shard->pack(body, floats);
@@ -67,14 +68,14 @@ void Server::Impl::snapshot(Link& link, Frame& frame) {
   auto fresh = Shard::unpack(from, buffer ? buffer->span() : std::span<float>());
   from.end();
   const View& view = store_.view();
-  Held& held = store_.shards()[fresh->id()];
-  bool is_mine = frame.header.epoch > view.epoch || held.predecessor == caller.id;
-  if (!is_mine || held.head) return;  // from who was our predecessor once
+  auto found = store_.shards().find(fresh->id());
+  if (found == store_.shards().end()) return;
+  Held& held = found->second;
+  if (held.predecessor != caller.id || held.head) return;  // from who was our predecessor once
   if (fresh->id() < view.layout.shards() && fresh->count() != view.layout.shard(fresh->id()).count) {
     throw ProtocolError("a shard of another size than it must have");
   }
   held.shard = std::move(fresh);
-  held.epoch = frame.header.epoch;
   held.source = link.id();
   held.successor_link = 0;
   held.confirmed = false;
@@ -122,7 +123,7 @@ void Server::Impl::stored(Link& link, Frame& frame) {
     if (Link* coordinator = loop_.find(coordinator_)) coordinator->send(header(Kind::synced), body.take());
   }
   tell_stored(held);
-  answer_pushes();
+  something_asked_ = true;
 }
 
 void Server::Impl::lose_link(std::uint64_t link) {

@@ -46,6 +46,7 @@ class Server::Impl {
     std::uint64_t link, request;
     PullBody body;
     Clock::time_point since;
+    std::vector<bool> given;  // parts that are in the worker's memory already
   };
 
   // server.cpp: the life of the server, and the coordinator.
@@ -56,6 +57,7 @@ class Server::Impl {
   void frame(Link& link, Frame& frame);
   void closed(Link& link, const std::string& why);
   Duration tick();
+  void obey(Link& link, Frame& frame);
   void hello(Link& link, Frame& frame);
   void from_coordinator(Frame& frame);
   void set_view(View view);
@@ -68,8 +70,12 @@ class Server::Impl {
   void init(Link& link, Frame& frame);
   void push(Link& link, Frame& frame);
   void pull(Link& link, Frame& frame);
+  // Makes the updates that became visible, then answers whatever can be. Frames only take note of what is asked, so
+  // that pulls that come together with the last push of a round are served in the same pass over the weights.
+  void answer_all();
   void answer_pushes();
-  void answer_pulls();
+  std::list<PendingPull> take_ready_pulls();
+  void settle_for(std::list<PendingPull>& pulls);
   void give_values(const PendingPull& pull);
   void reject(std::uint64_t link, std::uint64_t request, Refusal refusal);
 
@@ -95,10 +101,12 @@ class Server::Impl {
   Store store_;
   std::map<std::uint64_t, Caller> callers_;  // by link
   std::map<ServerId, std::uint64_t> successor_links_;
+  std::list<std::pair<std::uint64_t, Frame>> early_;  // by link: of a view that has not come here yet
   std::list<PendingAnswer> pushes_;
   std::list<PendingPull> pulls_;
   CheckpointWriter writer_;
   bool leave_said_ = false;
+  bool something_asked_ = false;
   std::uint64_t restored_job_ = 0;
   bool checked_restored_ = false;
 

@@ -33,8 +33,7 @@ void Server::Impl::init(Link& link, Frame& frame) {
   }
   pushes_.push_back(std::move(answer));
   supply_successors();
-  answer_pushes();
-  answer_pulls();
+  something_asked_ = true;
 }
 
 void Server::Impl::push(Link& link, Frame& frame) {
@@ -71,8 +70,15 @@ void Server::Impl::push(Link& link, Frame& frame) {
     answer.parts.push_back({part.shard, held.shard->worker(body.worker).record, body.direct && body.patient});
   }
   pushes_.push_back(std::move(answer));
+  something_asked_ = true;
+}
+
+void Server::Impl::answer_all() {
+  something_asked_ = false;
+  auto ready = take_ready_pulls();
+  settle_for(ready);
   answer_pushes();
-  answer_pulls();
+  for (auto& pull : ready) give_values(pull);
 }
 
 void Server::Impl::answer_pushes() {
@@ -99,29 +105,58 @@ void Server::Impl::answer_pushes() {
 }
 
 void Server::Impl::pull(Link& link, Frame& frame) {
-  pulls_.push_back({link.id(), frame.header.request, unpack_pull(frame.body), Clock::now()});
-  answer_pulls();
+  PullBody body = unpack_pull(frame.body);
+  auto& memory = callers_.at(link.id()).memory;
+  const Layout& layout = store_.view().layout;
+  // Checked now, while it is this caller's fault: its memory never shrinks.
+  for (auto& part : body.parts) {
+    if (body.what != PullBody::What::direct || part.shard >= layout.shards()) continue;
+    if (!memory) throw ProtocolError("a pull into memory that was not given to the server");
+    memory->at(part.memory, layout.shard(part.shard).count);
+  }
+  pulls_.push_back({link.id(), frame.header.request, std::move(body), Clock::now(), {}});
+  something_asked_ = true;
 }
 
-void Server::Impl::answer_pulls() {
+std::list<Server::Impl::PendingPull> Server::Impl::take_ready_pulls() {
+  std::list<PendingPull> ready;
   for (auto at = pulls_.begin(); at != pulls_.end();) {
+    auto next = std::next(at);
     auto verdict = Store::Answer::now;
     for (auto& part : at->body.parts) {
       auto each = store_.answer(at->body, part.shard);
       if (each == Store::Answer::not_here || verdict == Store::Answer::now) verdict = each;
       if (verdict == Store::Answer::not_here) break;
     }
-    if (verdict == Store::Answer::later) {
-      ++at;
-      continue;
-    }
-    PendingPull pull = std::move(*at);
-    at = pulls_.erase(at);
     if (verdict == Store::Answer::not_here) {
-      reject(pull.link, pull.request, Refusal::not_here);
-    } else {
-      give_values(pull);
+      reject(at->link, at->request, Refusal::not_here);
+      pulls_.erase(at);
+    } else if (verdict == Store::Answer::now) {
+      at->given.assign(at->body.parts.size(), false);
+      ready.splice(ready.end(), pulls_, at);
     }
+    at = next;
+  }
+  return ready;
+}
+
+// The updates of each shard, and in the same pass the new weights into the memory of those who want them.
+void Server::Impl::settle_for(std::list<PendingPull>& pulls) {
+  for (auto& [id, held] : store_.shards()) {
+    if (!held.unsettled) continue;
+    std::vector<float*> copies;
+    std::vector<std::pair<PendingPull*, std::size_t>> served;
+    for (auto& pull : pulls) {
+      auto caller = callers_.find(pull.link);
+      if (pull.body.what != PullBody::What::direct || caller == callers_.end()) continue;
+      for (std::size_t i = 0; i < pull.body.parts.size(); ++i) {
+        if (pull.body.parts[i].shard != id) continue;
+        copies.push_back(caller->second.memory->at(pull.body.parts[i].memory, held.shard->count()));
+        served.emplace_back(&pull, i);
+      }
+    }
+    if (!store_.settle(held, copies)) continue;
+    for (auto& [pull, part] : served) pull->given[part] = true;
   }
 }
 
@@ -133,17 +168,17 @@ void Server::Impl::give_values(const PendingPull& pull) {
   body.held_s = std::chrono::duration<double>(Clock::now() - pull.since).count();
   Payload payload;
   auto keep = std::make_shared<std::vector<std::shared_ptr<Shard>>>();
-  for (auto& part : pull.body.parts) {
-    Shard& shard = *store_.head_of(part.shard)->shard;
-    auto known = shard.workers().find(pull.body.worker);
-    body.parts.push_back({part.shard, shard.version(), known == shard.workers().end() ? 0 : known->second.applied,
-                          store_.minimum(shard)});
+  for (std::size_t i = 0; i < pull.body.parts.size(); ++i) {
+    auto& part = pull.body.parts[i];
+    const std::shared_ptr<Shard>& shard = store_.head_of(part.shard)->shard;
+    auto known = shard->workers().find(pull.body.worker);
+    body.parts.push_back({part.shard, shard->version(), known == shard->workers().end() ? 0 : known->second.applied,
+                          store_.minimum(*shard)});
     if (pull.body.what == PullBody::What::direct) {
-      if (!memory) throw ProtocolError("a pull into memory that was not given to the server");
-      std::ranges::copy(shard.weights(), memory->at(part.memory, shard.count()));
+      if (!pull.given[i]) shard->copy_to(memory->at(part.memory, shard->count()));
     } else if (pull.body.what == PullBody::What::payload) {
-      payload.parts.push_back(std::as_bytes(shard.weights()));
-      keep->push_back(store_.head_of(part.shard)->shard);
+      payload.parts.push_back(std::as_bytes(shard->weights()));
+      keep->push_back(shard);
     }
   }
   payload.keep = keep;

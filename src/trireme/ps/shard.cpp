@@ -11,7 +11,8 @@
 namespace trireme::ps {
 namespace {
 
-constexpr std::size_t kPiece = 4096;  // elements: sums of gradients stay in the nearest cache
+constexpr std::size_t kPiece = 4096;      // elements: sums of gradients stay in the nearest cache
+constexpr std::size_t kStreamed = 65536;  // elements: more would only drive other things out of the caches
 
 // Elements that any of the contributions has, in order, none twice.
 std::vector<Segment> touched(std::span<const Contribution* const> parts, std::size_t count) {
@@ -117,9 +118,9 @@ void Shard::take(Contribution contribution) {
   waiting_.insert_or_assign(key, std::move(contribution));
 }
 
-void Shard::apply(std::uint64_t clock, const Update& update) {
+bool Shard::apply(std::uint64_t clock, const Update& update, std::span<float* const> copies) {
   auto begin = waiting_.lower_bound({clock, 0}), end = waiting_.upper_bound({clock, UINT32_MAX});
-  if (begin == end) return;
+  if (begin == end) return false;
   std::vector<const Contribution*> parts;
   for (auto at = begin; at != end; ++at) {
     parts.push_back(&at->second);
@@ -128,15 +129,35 @@ void Shard::apply(std::uint64_t clock, const Update& update) {
   ++version_;
   std::array<float, kPiece> scratch;
   std::array<std::span<float>, kMostStates> state;
-  for (const Segment& segment : touched(parts, count())) {
+  const auto segments = touched(parts, count());
+  const bool copied = segments.size() == 1 && segments[0].count == count();
+  for (const Segment& segment : segments) {
     for (std::size_t done = 0; done < segment.count; done += kPiece) {
       std::size_t at = segment.offset + done, n = std::min<std::size_t>(kPiece, segment.count - done);
       const float* gradient = sum_of(parts, at, n, scratch.data());
       for (std::size_t i = 0; i < states_.size(); ++i) state[i] = states_[i].span().subspan(at, n);
       update.apply({weights().subspan(at, n), {gradient, n}, {state.data(), states_.size()}, parts[0]->lr, version_});
+      if (!copied) continue;
+      for (float* copy : copies) copy_piece(copy, at, n);
     }
   }
+  if (copied && !copies.empty()) kernels::stream_end();
   waiting_.erase(begin, end);
+  return copied;
+}
+
+void Shard::copy_piece(float* memory, std::size_t at, std::size_t n) const {
+  const float* from = weights_.data() + at;
+  if (count() < kStreamed) {
+    std::memcpy(memory + at, from, n * sizeof(float));
+  } else {
+    kernels::stream(memory + at, from, n);
+  }
+}
+
+void Shard::copy_to(float* memory) const {
+  copy_piece(memory, 0, count());
+  kernels::stream_end();
 }
 
 void Shard::adopt(std::uint64_t clock, std::uint32_t worker) {

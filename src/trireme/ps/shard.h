@@ -77,7 +77,10 @@ class Shard {
 
   // A change of the shard: perhaps a contribution, then the updates of some clocks. Every change is one record.
   void take(Contribution contribution);
-  void apply(std::uint64_t clock, const Update& update);
+  // `copies` get the new weights in the same pass, where it goes over all of them; true when they have.
+  bool apply(std::uint64_t clock, const Update& update, std::span<float* const> copies = {});
+  // All weights as they are.
+  void copy_to(float* memory) const;
   void end_record() { ++record_; }
   // The clocks of which there is something that is visible now, in order.
   std::vector<std::uint64_t> due(const Consistency& rule, std::uint64_t minimum) const;
@@ -107,6 +110,7 @@ class Shard {
  private:
   using Waiting = std::map<std::pair<std::uint64_t, std::uint32_t>, Contribution>;  // by clock, then worker
   struct Sizes;
+  void copy_piece(float* memory, std::size_t at, std::size_t n) const;
 
   const std::uint32_t id_;
   Floats weights_;

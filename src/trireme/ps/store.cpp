@@ -42,9 +42,7 @@ void Store::set_view(View view, ServerId self, const UpdateMakers& own) {
     auto& chain = view_.chains[id];
     auto at = std::ranges::find(chain, self);
     if (at == chain.end()) {
-      auto found = shards_.find(id);
-      // A copy that came ahead of its view stays.
-      if (found != shards_.end() && found->second.epoch <= view_.epoch) shards_.erase(found);
+      shards_.erase(id);
       continue;
     }
     Held& held = shards_[id];
@@ -117,7 +115,11 @@ std::optional<Change> Store::take(const PushBody& push, const PushBody::Part& pa
                             part.sparse, values,        keep,       borrowed};
   Change change{{part.shard, 0, true, contribution, {}}, values, keep};
   shard.take(std::move(contribution));
-  change.body.applies = apply_visible(shard);
+  if (chained || view_.consistency.async) {
+    change.body.applies = apply_visible(shard);
+  } else {
+    held.unsettled = true;
+  }
   if (borrowed && !push.patient) shard.adopt(push.clock, push.worker);
   shard.end_record();
   change.body.record = shard.record();
@@ -125,8 +127,21 @@ std::optional<Change> Store::take(const PushBody& push, const PushBody::Part& pa
   return change;
 }
 
+bool Store::settle(Held& held, std::span<float* const> copies) {
+  if (!held.unsettled || !held.shard) return false;
+  held.unsettled = false;
+  auto clocks = held.shard->due(view_.consistency, minimum(*held.shard));
+  bool copied = false;
+  for (std::uint64_t clock : clocks) {
+    bool last = clock == clocks.back();
+    copied = held.shard->apply(clock, update_, last ? copies : std::span<float* const>());
+  }
+  return copied;
+}
+
 std::optional<Change> Store::apply_due(Held& held) {
   if (!held.head || !held.shard) return std::nullopt;
+  held.unsettled = false;
   auto clocks = apply_visible(*held.shard);
   if (clocks.empty()) return std::nullopt;
   held.shard->end_record();

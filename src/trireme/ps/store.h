@@ -25,9 +25,9 @@ struct Held {
   std::shared_ptr<Shard> shard;  // none until its values have come
   bool head = false;
   ServerId predecessor = kNobody, successor = kNobody;
-  std::uint64_t epoch = 0;           // of the view in which it came here
   std::uint64_t source = 0;          // the link that it came from and its records come from; 0: none
   std::uint64_t successor_link = 0;  // the link on which the successor was given it whole; 0: not yet
+  bool unsettled = false;            // updates may be visible that were not made yet
   bool confirmed = false;            // the successor has it
   std::uint64_t stored_below = 0;    // the newest record that all after us have
   // The newest record that we and all after us have.
@@ -56,10 +56,13 @@ class Store {
   std::uint64_t minimum(const Shard& shard) const { return shard.minimum(members_); }
   // Why the push cannot be taken as a whole, if so; nothing is changed.
   std::optional<Refusal> refusal(const PushBody& push);
-  // Takes one part of a push, unless it was taken before, and makes the updates it makes visible. `values` stay valid
-  // while `keep` lives; `borrowed` ones only until the worker has its answer.
+  // Takes one part of a push, unless it was taken before. Where there is a successor, or no clock, the updates that it
+  // makes visible are made at once; elsewhere by settle(), which must be called before anything is answered. `values`
+  // stay valid while `keep` lives; `borrowed` ones only until the worker has its answer.
   std::optional<Change> take(const PushBody& push, const PushBody::Part& part, std::span<const float> values,
                              std::shared_ptr<const void> keep, bool borrowed);
+  // Makes the updates that are visible, of a shard that take() left to it; as Shard::apply().
+  bool settle(Held& held, std::span<float* const> copies);
   // Updates by others since the weights of this part were read.
   std::uint64_t staleness(const PushBody& push, const PushBody::Part& part);
   // What a new view has made visible.
