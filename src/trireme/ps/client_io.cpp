@@ -246,7 +246,7 @@ Link* Client::Impl::link_to(ServerId server) {
                        info->name));
       return nullptr;
     }
-    Link& link = loop_.add(connect_to(endpoint, options_.key, info->name, Deadline::in(200ms)), is_unix(endpoint));
+    Link& link = loop_.add(connect_to(endpoint, options_.key, info->name, patience_for(endpoint)), is_unix(endpoint));
     Packer body;
     body.put(Role::worker_of_server).put(id_).put(link.is_unix() ? memory_.reserve() : 0);
     link.send(header(Kind::hello), body.take(), {}, link.is_unix() ? memory_.descriptor() : -1);

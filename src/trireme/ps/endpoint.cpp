@@ -130,6 +130,10 @@ net::Fd connect_to(const std::string& endpoint, const net::Key& key, std::string
   }
 }
 
+Deadline patience_for(const std::string& endpoint) {
+  return Deadline::in(is_unix(endpoint) ? std::chrono::milliseconds(0) : std::chrono::milliseconds(200));
+}
+
 bool same_user(const net::Fd& socket) {
   ucred who{};
   socklen_t length = sizeof who;

@@ -29,6 +29,8 @@ net::Fd listen_at(std::string& endpoint, const net::Key& key);
 // Non-blocking, authenticated: by the user's id on a Unix socket, by the job key over TCP. Throws Timeout when nobody
 // answers and ProtocolError when refused; `who` is named in both.
 net::Fd connect_to(const std::string& endpoint, const net::Key& key, std::string_view who, Deadline deadline);
+// For calls from a loop that must go on: nobody listening is known at once on a Unix socket.
+Deadline patience_for(const std::string& endpoint);
 // Whether the other end of a Unix socket is a process of this user.
 bool same_user(const net::Fd& socket);
 // The host part of our own address on a connection over TCP.

@@ -27,7 +27,7 @@ Link* Server::Impl::link_to(ServerId server) {
   try {
     std::string endpoint = endpoint_of(*info, Reach::automatic);
     if (endpoint.empty()) return nullptr;
-    Link& link = loop_.add(connect_to(endpoint, options_.key, info->name, Deadline::in(200ms)), is_unix(endpoint));
+    Link& link = loop_.add(connect_to(endpoint, options_.key, info->name, patience_for(endpoint)), is_unix(endpoint));
     Packer body;
     body.put(Role::predecessor).put(id_);
     link.send(header(Kind::hello), body.take());

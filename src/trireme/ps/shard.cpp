@@ -11,7 +11,7 @@
 namespace trireme::ps {
 namespace {
 
-constexpr std::size_t kPiece = 4096;      // elements: sums of gradients stay in the nearest cache
+constexpr std::size_t kPiece = 512;       // elements: what one pass reads and writes stays in the nearest cache
 constexpr std::size_t kStreamed = 65536;  // elements: more would only drive other things out of the caches
 
 // Elements that any of the contributions has, in order, none twice.

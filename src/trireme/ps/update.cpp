@@ -26,20 +26,28 @@ Update make_momentum(const UpdateSpec& spec) {
           }};
 }
 
+kernels::Adam adam_constants(const UpdateSpec& spec, bool decoupled, double lr, double t) {
+  return {
+      .beta1 = static_cast<float>(spec.beta1),
+      .beta2 = static_cast<float>(spec.beta2),
+      .epsilon = static_cast<float>(spec.epsilon),
+      .rest1 = static_cast<float>(1 - spec.beta1),
+      .rest2 = static_cast<float>(1 - spec.beta2),
+      .step = static_cast<float>(lr / (1 - std::pow(spec.beta1, t))),
+      .root_correction = static_cast<float>(std::sqrt(1 - std::pow(spec.beta2, t))),
+      .weight_decay = decoupled ? 0.0f : static_cast<float>(spec.weight_decay),
+      .keep = decoupled ? static_cast<float>(1 - lr * spec.weight_decay) : 1.0f,
+  };
+}
+
 Update adam(const UpdateSpec& spec, bool decoupled) {
-  return {2, [spec, decoupled](const Piece& x) {
-            auto t = static_cast<double>(x.step);
-            kernels::Adam constants{
-                .beta1 = static_cast<float>(spec.beta1),
-                .beta2 = static_cast<float>(spec.beta2),
-                .epsilon = static_cast<float>(spec.epsilon),
-                .rest1 = static_cast<float>(1 - spec.beta1),
-                .rest2 = static_cast<float>(1 - spec.beta2),
-                .step = static_cast<float>(x.lr / (1 - std::pow(spec.beta1, t))),
-                .root_correction = static_cast<float>(std::sqrt(1 - std::pow(spec.beta2, t))),
-                .weight_decay = decoupled ? 0.0f : static_cast<float>(spec.weight_decay),
-                .keep = decoupled ? static_cast<float>(1 - x.lr * spec.weight_decay) : 1.0f,
-            };
+  // Pieces of one step follow each other: the powers are taken once.
+  return {2, [spec, decoupled, constants = kernels::Adam{}, lr = 0.0, step = std::uint64_t{0}](const Piece& x) mutable {
+            if (x.step != step || x.lr != lr) {
+              step = x.step;
+              lr = x.lr;
+              constants = adam_constants(spec, decoupled, lr, static_cast<double>(step));
+            }
             kernels::adam(x.weights.data(), x.gradient.data(), x.state[0].data(), x.state[1].data(), x.weights.size(),
                           constants);
           }};
