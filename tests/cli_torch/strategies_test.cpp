@@ -106,6 +106,23 @@ TEST_F(Strategies, StoppedRunsGoOn) {
   }
 }
 
+TEST_F(Strategies, AServerAndAWorkerMayDie) {
+  auto out = folder.path() / "deaths";
+  Started program(tiny(out, {"--strategy", "ps-async", "--workers", "3", "--servers", "2", "--replicas", "2",
+                             "--epochs", "60", "--trace-steps", "0"}));
+  ASSERT_TRUE(poll_until(30, [&] { return !checkpoints(out).empty(); })) << program.err();
+  ::kill(find_rank(program, 3), SIGKILL);
+  ASSERT_TRUE(poll_until(10, [&] { return program.err().find("server 0") != std::string::npos; }));
+  ::kill(find_rank(program, 1), SIGKILL);
+  ASSERT_EQ(program.wait(60), 0) << program.err();
+  EXPECT_THAT(program.err(), HasSubstr("was killed by signal 9 (SIGKILL); the others go on"));
+  EXPECT_THAT(program.err(), HasSubstr("worker 1"));
+  auto run_file = json_in(out / "run.json");
+  EXPECT_EQ(run_file["status"], "finished");
+  EXPECT_EQ(run_file["summary"]["epochs"], 60);
+  EXPECT_GT(run_file["summary"]["test_accuracy"].get<double>(), 0.3);
+}
+
 TEST_F(Strategies, WhatCannotBeIsRefused) {
   auto out = folder.path() / "none";
   expect_refusal(run(tiny(out, {"--strategy", "local-sgd:K=3"})), 2, "H");
@@ -113,6 +130,9 @@ TEST_F(Strategies, WhatCannotBeIsRefused) {
   expect_refusal(run(tiny(out, {"--strategy", "local-sgd", "--deterministic"})), 2, "--strategy allreduce");
   expect_refusal(run(tiny(out, {"--strategy", "hogwild"})), 2, "--launch threads");
   expect_refusal(run(tiny(out, {"--straggle", "sometimes"})), 2, "rank=1,factor=3");
+  expect_refusal(run(tiny(out, {"--strategy", "ps-bsp", "--optimizer", "lars"})), 2, "sgd, adam, adamw");
+  expect_refusal(run(tiny(out, {"--strategy", "ps-bsp", "--replicas", "3"})), 2, "only 2 servers");
+  expect_refusal(run(tiny(out, {"--strategy", "ps-bsp", "--servers", "many"})), 2, "--servers");
 }
 
 }  // namespace

@@ -81,6 +81,15 @@ TEST(Feed, TakenBatchesCoverAnEpochOnce) {
   }
 }
 
+TEST(Feed, KnowsWhereTheNextMarkIs) {
+  Feed feed(options(0, 2), 3);  // 13 steps of 8 samples: marks after 5, 9 and 13
+  EXPECT_EQ(feed.mark_after(0), 40);
+  EXPECT_EQ(feed.mark_after(39), 72);  // within the fifth step, which is the last of its part
+  EXPECT_EQ(feed.mark_after(40), 72);
+  EXPECT_EQ(feed.mark_after(72), 103);
+  EXPECT_EQ(feed.mark_after(100), 103);
+}
+
 TEST(Feed, GoesOnFromAPosition) {
   Feed whole(options(0, 2), 3);
   until_mark(whole);

@@ -34,6 +34,10 @@ std::int64_t Feed::part_at(std::int64_t position) const {
   return part;
 }
 
+std::int64_t Feed::mark_after(std::int64_t position) const {
+  return std::min(end_of(part_at(position)) * batch_samples(), sampler_.options().size);
+}
+
 void Feed::seek(std::int64_t epoch, std::int64_t position) {
   sampler_.seek(epoch, position);
   epoch_ = epoch;

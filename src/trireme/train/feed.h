@@ -26,6 +26,8 @@ class Feed {
   // Nothing at a mark; the call after it goes on.
   std::optional<data::Share> next();
 
+  // The next mark beyond a position of an epoch, as a position.
+  std::int64_t mark_after(std::int64_t position) const;
   // Global steps: each worker has taken a batch.
   std::int64_t steps_per_epoch() const;
 

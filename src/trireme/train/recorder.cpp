@@ -59,7 +59,7 @@ void Recorder::message(std::string_view line) {
 }
 
 void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place, double samples,
-                    std::int64_t steps_per_epoch, double lr, double optimizer_s, double whole_s) {
+                    const StepProgress& progress, double lr, double optimizer_s, double whole_s) {
   if (first_step_ < 0) first_step_ = place.step;
   ++steps_;
   seconds_ += whole_s;
@@ -77,9 +77,10 @@ void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, c
     trace(outcome, exchange, optimizer_s, place.step);
   }
   if (!writes_) return;
-  progress_->step({static_cast<int>(place.epoch) + 1, static_cast<int>(config_.epochs),
-                   (place.step - 1) % std::max<std::int64_t>(steps_per_epoch, 1) + 1, steps_per_epoch,
-                   samples_ / std::max(seconds_, 1e-9), outcome.loss});
+  auto shown = progress;
+  shown.samples_per_second = samples_ / std::max(seconds_, 1e-9);
+  shown.loss = outcome.loss;
+  progress_->step(shown);
   if (place.step % config_.log_every == 0) {
     metrics_->append({{"step", place.step},
                       {"epoch", place.epoch},

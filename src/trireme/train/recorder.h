@@ -31,9 +31,9 @@ class Recorder {
 
   void header(const RunHeader& header);
   // After each step. `optimizer_s` and the whole step in seconds, this worker's.
-  // `samples` of all workers.
+  // `samples` of all workers; of `progress` where in the run this is.
   void step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place, double samples,
-            std::int64_t steps_per_epoch, double lr, double optimizer_s, double whole_s);
+            const StepProgress& progress, double lr, double optimizer_s, double whole_s);
   // Since the last mark, of all workers.
   struct Part {
     double loss = 0, correct = 0, scored = 0, samples = 0;  // sums; the loss weighted by samples

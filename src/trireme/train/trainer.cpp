@@ -84,7 +84,7 @@ class Run {
         options_(options),
         straggle_(config.straggle),
         samples_(sampler_options(config, work, crew)),
-        steps_per_epoch_(Feed(samples_, config.evals_per_epoch).steps_per_epoch()),
+        steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew.size()))),
         strategy_(make_strategy()),
         learners_(config, work, world, crew.rank(), *strategy_) {
@@ -181,7 +181,9 @@ class Run {
     part_.correct += outcome.accuracy * outcome.scored * share;
     part_.scored += outcome.scored * share;
     part_.samples += samples;
-    recorder_->step(outcome, learners_.first().net.times(), place_, globally, steps_per_epoch_, now.lr, times.optimizer,
+    const StepProgress progress{static_cast<int>(place_.epoch) + 1, static_cast<int>(config_.epochs),
+                                schedule_step() - place_.epoch * steps_per_epoch_, steps_per_epoch_};
+    recorder_->step(outcome, learners_.first().net.times(), place_, globally, progress, now.lr, times.optimizer,
                     times.whole);
     if (auto line = learners_.tune(crew_, samples, times.whole); !line.empty()) recorder_->message(line);
     heed_stop(outcome.stop, now.number);
@@ -260,7 +262,9 @@ class Run {
     part_ = {sums[0], sums[1], sums[2], sums[3], sent_};
     stopped_ = stopped_ || sums[4] > 0;
     const double lr = schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
-    const std::int64_t taken = place_from_ + static_cast<std::int64_t>(sums[3]);
+    // Short of the mark if they were stopped. What a worker took that has died since nobody will see in this epoch.
+    std::int64_t taken = feed_->mark_after(place_from_);
+    if (stopped_) taken = std::min(taken, place_from_ + static_cast<std::int64_t>(sums[3]));
     const bool epoch_ends = taken >= samples_.size;
     place_.position = epoch_ends ? 0 : taken;
     if (epoch_ends) ++place_.epoch;
@@ -416,13 +420,13 @@ class Run {
       crew_.start_giving();
       take = [this](const Crew::Part& part) { return crew_.take(part); };
     }
-    Feed feed(samples_, config_.evals_per_epoch, take);
-    feed.seek(place_.epoch, place_.position);
+    feed_.emplace(samples_, config_.evals_per_epoch, take);
+    feed_->seek(place_.epoch, place_.position);
     place_from_ = place_.position;
     data::LoaderOptions options{.pinned = !work_.device.is_cpu()};
     if (take) options.depth = 1;  // what is waiting here nobody else can take
     loader_ = std::make_unique<data::Loader>(
-        work_.data.train, [feed]() mutable { return feed.next(); }, options);
+        work_.data.train, [feed = *feed_]() mutable { return feed.next(); }, options);
     before_ = traffic();
   }
 
@@ -463,6 +467,7 @@ class Run {
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<sync::Strategy> strategy_;
   Learners learners_;
+  std::optional<Feed> feed_;  // as it was at the start; the loader has its own
   std::unique_ptr<data::Loader> loader_;
   std::optional<Recorder> recorder_;
   std::optional<Checkpoints> checkpoints_;  // the first worker only
