@@ -105,31 +105,48 @@ Ticket Client::push_pull(std::span<const float> gradient, double lr, std::span<f
 
 Ticket Client::push_segments(std::span<const Segment> segments, std::span<const float> values, double lr) {
   const Layout layout = view().layout;
-  // By place; what is named twice is added up element by element.
-  std::map<std::uint64_t, float> elements;
-  std::size_t at = 0;
+  std::size_t named = 0;
+  std::vector<std::pair<Segment, std::size_t>> order;  // with where its values begin
   for (const Segment& segment : segments) {
     if (segment.offset > layout.count() || segment.count > layout.count() - segment.offset ||
-        segment.count > values.size() - at) {
+        segment.count > values.size() - named) {
       throw ConfigError(fmt::format("a sparse push names {} elements at {} of {}, with {} values left", segment.count,
-                                    segment.offset, layout.count(), values.size() - at));
+                                    segment.offset, layout.count(), values.size() - named));
     }
-    for (std::uint64_t i = 0; i < segment.count; ++i) elements[segment.offset + i] += values[at++];
+    if (segment.count > 0) order.emplace_back(segment, named);
+    named += segment.count;
   }
-  if (at != values.size()) throw ConfigError("a sparse push has more values than elements");
+  if (named != values.size()) throw ConfigError("a sparse push has more values than elements");
+  std::ranges::stable_sort(order, {}, [](auto& entry) { return entry.first.offset; });
+  // Runs of neighbours, what is named twice added up.
   Impl::Operation operation;
   operation.lr = lr;
   operation.sparse = true;
-  auto next = elements.begin();
+  std::vector<Segment> runs;
+  for (auto& [segment, at] : order) {
+    if (runs.empty() || segment.offset > runs.back().offset + runs.back().count) runs.push_back({segment.offset, 0});
+    Segment& run = runs.back();
+    std::size_t known = std::min<std::size_t>(run.offset + run.count - segment.offset, segment.count);
+    float* twice = operation.values.data() + operation.values.size() - (run.offset + run.count - segment.offset);
+    for (std::size_t i = 0; i < known; ++i) twice[i] += values[at + i];
+    auto rest = values.subspan(at + known, segment.count - known);
+    operation.values.insert(operation.values.end(), rest.begin(), rest.end());
+    run.count += rest.size();
+  }
+  // Cut where shards end.
+  std::size_t begin = 0;
+  auto next = runs.begin();
   for (std::size_t shard = 0; shard < layout.shards(); ++shard) {
     Segment range = layout.shard(shard);
     auto& list = operation.segments.emplace_back();
-    operation.value_begins.push_back(operation.values.size());
-    for (; next != elements.end() && next->first < range.offset + range.count; ++next) {
-      std::uint64_t offset = next->first - range.offset;
-      if (list.empty() || list.back().offset + list.back().count != offset) list.push_back({offset, 0});
-      ++list.back().count;
-      operation.values.push_back(next->second);
+    operation.value_begins.push_back(begin);
+    while (next != runs.end() && next->offset < range.offset + range.count) {
+      std::uint64_t count = std::min(next->count, range.offset + range.count - next->offset);
+      list.push_back({next->offset - range.offset, count});
+      begin += count;
+      next->offset += count;
+      next->count -= count;
+      if (next->count == 0) ++next;
     }
   }
   operation.value_begins.push_back(operation.values.size());

@@ -47,6 +47,63 @@ void adam(float* __restrict w, const float* __restrict g, float* __restrict m, f
   }
 }
 
+namespace {
+
+// Sixteen elements, in as many registers as the processor needs for them.
+typedef float Line __attribute__((vector_size(64), aligned(64)));
+constexpr std::size_t kLine = 16;
+
+inline __attribute__((always_inline)) void load(Line& line, const float* from) {
+  __builtin_memcpy(&line, from, sizeof line);
+}
+inline __attribute__((always_inline)) void store(const Line& line, float* into, [[maybe_unused]] bool past_caches) {
+#ifdef __SSE2__
+  if (past_caches) {
+    __m128 quarters[4];
+    __builtin_memcpy(quarters, &line, sizeof line);
+    for (std::size_t i = 0; i < 4; ++i) _mm_stream_ps(into + 4 * i, quarters[i]);
+    return;
+  }
+#endif
+  __builtin_memcpy(into, &line, sizeof line);
+}
+
+}  // namespace
+
+// The same operations in the same order as add, add_to and sgd: the same bits.
+TRIREME_CLONES
+void sgd_round(const Round& given, const Sgd& constants) {
+  const Round r = given;
+  const Sgd c = constants;
+  std::size_t i = 0;
+  for (; i + kLine <= r.n; i += kLine) {
+    Line g, next, w;
+    load(g, r.gradients[0] + i);
+    for (std::size_t part = 1; part < r.parts; ++part) {
+      load(next, r.gradients[part] + i);
+      g = g + next;
+    }
+    load(w, r.w + i);
+    Line d = g + c.weight_decay * w;
+    if (r.m) {
+      Line m;
+      load(m, r.m + i);
+      m = c.momentum * m + d;
+      store(m, r.m + i, false);
+      d = c.nesterov ? d + c.momentum * m : m;
+    }
+    w = w - c.lr * d;
+    store(w, r.w + i, false);
+    for (std::size_t copy = 0; copy < r.copied; ++copy) store(w, r.copies[copy] + i, r.past_caches);
+  }
+  for (; i < r.n; ++i) {
+    float g = r.gradients[0][i];
+    for (std::size_t part = 1; part < r.parts; ++part) g += r.gradients[part][i];
+    sgd(r.w + i, &g, r.m ? r.m + i : nullptr, 1, c);
+    for (std::size_t copy = 0; copy < r.copied; ++copy) r.copies[copy][i] = r.w[i];
+  }
+}
+
 TRIREME_CLONES
 void add(float* __restrict into, const float* __restrict a, const float* __restrict b, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) into[i] = a[i] + b[i];

@@ -21,6 +21,19 @@ struct Adam {
 };
 void adam(float* w, const float* g, float* m, float* v, std::size_t n, const Adam& c);
 
+// A whole round in one pass: the sum of some gradients, in order, the update, and copies of the new weights.
+struct Round {
+  float* w;
+  float* m;  // as above
+  const float* const* gradients;
+  std::size_t parts;  // at least one
+  float* const* copies;
+  std::size_t copied;
+  std::size_t n;
+  bool past_caches;  // whether the copies are written so
+};
+void sgd_round(const Round& round, const Sgd& c);
+
 // into = a + b, and into += b.
 void add(float* into, const float* a, const float* b, std::size_t n);
 void add_to(float* into, const float* b, std::size_t n);

@@ -226,7 +226,7 @@ void Server::Impl::set_view(View view) {
   next_call_ = {};
   supply_successors();
   for (auto& [id, held] : store_.shards()) tell_stored(held);
-  something_asked_ = true;
+  note_asked();
 }
 
 // What a checkpoint brought must fit the job: another model is refused, another job's workers are forgotten.
@@ -250,6 +250,7 @@ void Server::Impl::closed(Link& link, const std::string&) {
     return;
   }
   callers_.erase(link.id());
+  pulls_to_come_.erase(link.id());
   lose_link(link.id());
   std::erase_if(early_, [&](auto& entry) { return entry.first == link.id(); });
   auto of_link = [&](auto& pending) { return pending.link == link.id(); };
@@ -258,6 +259,7 @@ void Server::Impl::closed(Link& link, const std::string&) {
 }
 
 Duration Server::Impl::tick() {
+  if (something_asked_ && more_comes()) return std::chrono::milliseconds(1);
   if (something_asked_) answer_all();
   double beat = lease_s_ / 4;
   if (Link* link = loop_.find(coordinator_); link && id_ != kNobody) {

@@ -123,7 +123,7 @@ void Server::Impl::stored(Link& link, Frame& frame) {
     if (Link* coordinator = loop_.find(coordinator_)) coordinator->send(header(Kind::synced), body.take());
   }
   tell_stored(held);
-  something_asked_ = true;
+  note_asked();
 }
 
 void Server::Impl::lose_link(std::uint64_t link) {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <list>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "trireme/ps/checkpoint.h"
@@ -73,6 +74,8 @@ class Server::Impl {
   // Makes the updates that became visible, then answers whatever can be. Frames only take note of what is asked, so
   // that pulls that come together with the last push of a round are served in the same pass over the weights.
   void answer_all();
+  void note_asked();
+  bool more_comes() const;
   void answer_pushes();
   std::list<PendingPull> take_ready_pulls();
   void settle_for(std::list<PendingPull>& pulls);
@@ -107,6 +110,8 @@ class Server::Impl {
   CheckpointWriter writer_;
   bool leave_said_ = false;
   bool something_asked_ = false;
+  Clock::time_point asked_since_{};
+  std::set<std::uint64_t> pulls_to_come_;  // links whose last push said that a pull follows it
   std::uint64_t restored_job_ = 0;
   bool checked_restored_ = false;
 

@@ -33,7 +33,7 @@ void Server::Impl::init(Link& link, Frame& frame) {
   }
   pushes_.push_back(std::move(answer));
   supply_successors();
-  something_asked_ = true;
+  note_asked();
 }
 
 void Server::Impl::push(Link& link, Frame& frame) {
@@ -70,11 +70,23 @@ void Server::Impl::push(Link& link, Frame& frame) {
     answer.parts.push_back({part.shard, held.shard->worker(body.worker).record, body.direct && body.patient});
   }
   pushes_.push_back(std::move(answer));
+  if (body.patient && !store_.view().consistency.async) pulls_to_come_.insert(link.id());
+  note_asked();
+}
+
+void Server::Impl::note_asked() {
+  if (!something_asked_) asked_since_ = Clock::now();
   something_asked_ = true;
+}
+
+// Whether it pays to wait a moment: a pull that is on its way is served in the same pass as the others.
+bool Server::Impl::more_comes() const {
+  return !pulls_to_come_.empty() && Clock::now() - asked_since_ < std::chrono::milliseconds(1);
 }
 
 void Server::Impl::answer_all() {
   something_asked_ = false;
+  pulls_to_come_.clear();
   auto ready = take_ready_pulls();
   settle_for(ready);
   answer_pushes();
@@ -115,7 +127,8 @@ void Server::Impl::pull(Link& link, Frame& frame) {
     memory->at(part.memory, layout.shard(part.shard).count);
   }
   pulls_.push_back({link.id(), frame.header.request, std::move(body), Clock::now(), {}});
-  something_asked_ = true;
+  pulls_to_come_.erase(link.id());
+  note_asked();
 }
 
 std::list<Server::Impl::PendingPull> Server::Impl::take_ready_pulls() {

@@ -129,6 +129,11 @@ bool Shard::apply(std::uint64_t clock, const Update& update, std::span<float* co
   ++version_;
   std::array<float, kPiece> scratch;
   std::array<std::span<float>, kMostStates> state;
+  if (update.round && std::ranges::none_of(parts, &Contribution::sparse)) {
+    apply_round(parts, update, copies);
+    waiting_.erase(begin, end);
+    return true;
+  }
   const auto segments = touched(parts, count());
   const bool copied = segments.size() == 1 && segments[0].count == count();
   for (const Segment& segment : segments) {
@@ -144,6 +149,17 @@ bool Shard::apply(std::uint64_t clock, const Update& update, std::span<float* co
   if (copied && !copies.empty()) kernels::stream_end();
   waiting_.erase(begin, end);
   return copied;
+}
+
+void Shard::apply_round(std::span<const Contribution* const> parts, const Update& update,
+                        std::span<float* const> copies) {
+  std::vector<const float*> gradients;
+  for (const Contribution* part : parts) gradients.push_back(part->values.data());
+  auto aligned = [](float* memory) { return reinterpret_cast<std::uintptr_t>(memory) % 16 == 0; };
+  update.round({weights_.data(), states_.empty() ? nullptr : states_[0].data(), gradients.data(), gradients.size(),
+                copies.data(), copies.size(), count(), count() >= kStreamed && std::ranges::all_of(copies, aligned)},
+               parts[0]->lr);
+  kernels::stream_end();
 }
 
 void Shard::copy_piece(float* memory, std::size_t at, std::size_t n) const {

@@ -110,6 +110,7 @@ class Shard {
  private:
   using Waiting = std::map<std::pair<std::uint64_t, std::uint32_t>, Contribution>;  // by clock, then worker
   struct Sizes;
+  void apply_round(std::span<const Contribution* const> parts, const Update& update, std::span<float* const> copies);
   void copy_piece(float* memory, std::size_t at, std::size_t n) const;
 
   const std::uint32_t id_;

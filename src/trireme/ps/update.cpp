@@ -10,20 +10,31 @@
 namespace trireme::ps {
 namespace {
 
+std::function<void(const kernels::Round&, double)> rounds_of(kernels::Sgd constants) {
+  return [constants](const kernels::Round& round, double lr) mutable {
+    constants.lr = static_cast<float>(lr);
+    kernels::sgd_round(round, constants);
+  };
+}
+
 Update make_sgd(const UpdateSpec& spec) {
   kernels::Sgd constants{0, 0, static_cast<float>(spec.weight_decay), false};
-  return {0, [constants](const Piece& x) mutable {
+  return {0,
+          [constants](const Piece& x) mutable {
             constants.lr = static_cast<float>(x.lr);
             kernels::sgd(x.weights.data(), x.gradient.data(), nullptr, x.weights.size(), constants);
-          }};
+          },
+          rounds_of(constants)};
 }
 
 Update make_momentum(const UpdateSpec& spec) {
   kernels::Sgd constants{0, static_cast<float>(spec.momentum), static_cast<float>(spec.weight_decay), spec.nesterov};
-  return {1, [constants](const Piece& x) mutable {
+  return {1,
+          [constants](const Piece& x) mutable {
             constants.lr = static_cast<float>(x.lr);
             kernels::sgd(x.weights.data(), x.gradient.data(), x.state[0].data(), x.weights.size(), constants);
-          }};
+          },
+          rounds_of(constants)};
 }
 
 kernels::Adam adam_constants(const UpdateSpec& spec, bool decoupled, double lr, double t) {

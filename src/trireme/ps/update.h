@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/ps/kernels.h"
 #include "trireme/ps/wire.h"
 
 namespace trireme::ps {
@@ -37,6 +38,8 @@ using UpdateFunction = std::function<void(const Piece&)>;
 struct Update {
   int states = 0;  // at most kMostStates
   UpdateFunction apply;
+  // Optional: the same for a whole round in one pass over memory, which is faster; `m` is the first state.
+  std::function<void(const kernels::Round&, double lr)> round;
 };
 inline constexpr int kMostStates = 8;
 
