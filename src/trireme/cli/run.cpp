@@ -16,6 +16,7 @@ namespace {
 
 struct Options {
   std::string workers = "1", nodes = "1", node, grace = "0.5", timeout = "60", silence = "3";
+  std::string hosts{net::kNoHosts}, bandwidth{net::kNoLimit}, latency{net::kNoLatency};
   bool no_prefix = false;
   std::vector<std::string> words;
   net::LaunchSpec spec;
@@ -48,6 +49,7 @@ void run(Options& options, const std::vector<std::string>& unknown) {
   if (!options.node.empty()) {
     spec.node = static_cast<int>(parse_integer(options.node, "--node-rank", 0, spec.nodes - 1));
   }
+  spec.network = net::parse_emulated_network(options.hosts, options.bandwidth, options.latency);
   spec.grace_s = seconds(options.grace, "--grace", true);
   spec.timeout_s = seconds(options.timeout, "--timeout", false);
   spec.silence_s = seconds(options.silence, "--heartbeat-timeout", false);
@@ -74,6 +76,14 @@ void add_run(CLI::App& app) {
   run_command->add_option("--node-rank", options->node, "which of them this is, from 0")->type_name("R");
   run_command->add_option("--rdzv-endpoint", options->spec.endpoint, "where node 0 listens for the others")
       ->type_name("HOST:PORT");
+  run_command
+      ->add_option("--hosts", options->hosts,
+                   "emulate N hosts here, the workers spread over them (root; see --bandwidth)")
+      ->type_name("ns:N");
+  run_command->add_option("--bandwidth", options->bandwidth, "of each emulated host's link, each way: 100mbit, 12.5MB")
+      ->type_name("RATE");
+  run_command->add_option("--latency", options->latency, "one way between emulated hosts: 0.5ms, 200us")
+      ->type_name("TIME");
   run_command
       ->add_option("--bind", options->spec.bind,
                    "address this node's listeners bind to (default: loopback, or "

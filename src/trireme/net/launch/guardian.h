@@ -26,6 +26,7 @@ struct WorkerStart {
   std::vector<std::string> environment;  // NAME=value
   int in = -1, out = -1, err = -1;       // become 0, 1 and 2; -1: inherited
   int keep = -1;                         // inherited under its own number
+  int network = -1;                      // the namespace it lives in; -1: ours
 };
 
 struct GuardianSpec {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -68,7 +69,8 @@ void GuardianProcess::set_up() {
   ::signal(SIGCHLD, SIG_DFL);  // ignored, the kernel would reap for us and lose the statuses
 
   std::vector<int> keep{control_};
-  for (const auto& worker : spec_.workers) keep.insert(keep.end(), {worker.in, worker.out, worker.err, worker.keep});
+  for (const auto& worker : spec_.workers)
+    keep.insert(keep.end(), {worker.in, worker.out, worker.err, worker.keep, worker.network});
   close_all_but(keep);
   sigset_t child;
   sigemptyset(&child);
@@ -112,7 +114,9 @@ void GuardianProcess::become_worker(const WorkerStart& start, int index, pid_t g
   if (start.keep >= 0) ::fcntl(start.keep, F_SETFD, 0);
   ::setrlimit(RLIMIT_NOFILE, &spec_.open_files);
   ::sigprocmask(SIG_SETMASK, &spec_.signal_mask, nullptr);
-  ::execve(spec_.program.c_str(), pointers(spec_.arguments).data(), pointers(start.environment).data());
+  if (start.network < 0 || ::setns(start.network, CLONE_NEWNET) == 0) {
+    ::execve(spec_.program.c_str(), pointers(spec_.arguments).data(), pointers(start.environment).data());
+  }
   ExecFailure failure{index, errno};
   (void)!::write(exec_failed_[1].get(), &failure, sizeof failure);
   ::_exit(127);

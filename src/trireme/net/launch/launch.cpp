@@ -29,6 +29,12 @@ void check(const LaunchSpec& spec) {
           "several nodes need --rdzv-endpoint HOST:PORT, where node 0 listens");
   require(spec.nodes == 1 || spec.transport != "shm",
           "transport shm reaches one host only; use tcp or auto on several");
+  if (spec.network.hosts > 0) {
+    require(spec.nodes == 1 && spec.endpoint.empty(),
+            "--hosts emulates all hosts here: leave out --nnodes and the rest");
+    require(spec.bind.empty(), "--hosts gives each emulated host its address: leave out --bind");
+    check_emulated_network(spec.network, spec.workers, spec.transport);
+  }
   for (double seconds : {spec.grace_s, spec.timeout_s, spec.silence_s}) {
     require(std::isfinite(seconds) && seconds >= 0 && seconds <= 1e6,
             fmt::format("{} is not a time in seconds", seconds));
@@ -61,7 +67,9 @@ std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe
 LaunchResult launch(const LaunchSpec& spec) {
   check(spec);
   fill_standard_descriptors();
-  return Launcher(spec).run();
+  LaunchSpec effective = spec;
+  if (spec.network.hosts > 0) effective.transport = "tcp";
+  return Launcher(effective).run();
 }
 
 }  // namespace trireme::net

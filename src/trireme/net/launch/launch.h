@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/net/emulate/network.h"
+
 namespace trireme::net {
 
 enum class Output {
@@ -36,6 +38,9 @@ struct LaunchSpec {
   std::function<bool(int rank)> expendable;
   std::function<std::string(int rank)> called;
   double grace_s = 0.5;  // from SIGTERM to SIGKILL when the rest is stopped
+
+  // Hosts emulated on this machine, the workers spread evenly over them; only with `nodes` 1. Needs root.
+  EmulatedNetwork network;
 
   // Several hosts: each runs a launcher with the same endpoint and key; node 0's listens there.
   int nodes = 1;

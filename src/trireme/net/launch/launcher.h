@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/net/emulate/hosts.h"
 #include "trireme/net/launch/event_loop.h"
 #include "trireme/net/launch/guardian.h"
 #include "trireme/net/launch/job_key.h"
@@ -43,6 +44,8 @@ class Launcher {
   };
 
   void place_alone();
+  // At the first of emulated hosts, if there are any, else here.
+  Fd listen_for_workers(const Address& address) const;
   void join_nodes();
   NodeEvents node_events();
   void start();
@@ -75,7 +78,8 @@ class Launcher {
   EventLoop loop_;
   OutputMux output_;
   JobKey key_;
-  Fd rendezvous_;  // rank 0 inherits it
+  std::unique_ptr<EmulatedHosts> hosts_;  // if the job asks for them
+  Fd rendezvous_;                         // rank 0 inherits it
   std::unique_ptr<NodeLink> link_;
   std::unique_ptr<StdinRelay> stdin_;
   std::unique_ptr<Guardian> guardian_;

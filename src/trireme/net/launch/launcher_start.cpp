@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
+#include "trireme/net/emulate/namespace.h"
 #include "trireme/net/launch/launcher.h"
 #include "trireme/net/launch/worker_environment.h"
 
@@ -52,15 +53,23 @@ std::string bind_of(const LaunchSpec& spec) {
 void Launcher::place_alone() {
   placement_.world_size = spec_.workers;
   placement_.job = fresh_job_name();
-  placement_.bind = bind_of(spec_);
+  if (spec_.network.hosts > 0) hosts_ = std::make_unique<EmulatedHosts>(spec_.network);
+  placement_.bind = hosts_ ? emulated_address(0) : bind_of(spec_);
   Address here = first_address(placement_.bind.empty() ? "127.0.0.1" : placement_.bind, 0);
-  rendezvous_ = listen_at(here);
+  rendezvous_ = listen_for_workers(here);
   placement_.rendezvous_port = port_of(rendezvous_);
-  placement_.master_port = port_of(listen_at(here));  // closed again: free for whoever wants it
+  placement_.master_port = port_of(listen_for_workers(here));  // closed again: free for whoever wants it
   if (here.is_wildcard()) here = first_address(here.family() == AF_INET6 ? "::1" : "127.0.0.1", 0);
   placement_.master_host = numeric_host(here);
   key_ = choose_job_key(spec_.key_file, 1, here.is_loopback());
   start();
+}
+
+Fd Launcher::listen_for_workers(const Address& address) const {
+  if (!hosts_) return listen_at(address);
+  Fd listener;
+  run_inside(hosts_->network_namespace(0), [&] { listener = listen_at(address); });
+  return listener;
 }
 
 void Launcher::join_nodes() {
@@ -114,6 +123,7 @@ void Launcher::start() {
                     threads_are_ours ? fmt::format("OMP_NUM_THREADS={}", threads_per_worker(spec_.workers))
                                      : "OMP_NUM_THREADS is left as it is"));
   }
+  if (spec_.verbose && hosts_) say(describe(spec_.network));
   Variables common = common_environment(spec_, placement_, key_for_workers(key_, placement_.job));
   GuardianSpec guarded;
   guarded.program = program_;
@@ -128,6 +138,11 @@ void Launcher::start() {
     worker.in = stdin_for(rank, theirs);
     connect_output(rank, worker, theirs);
     if (rank == 0) worker.keep = rendezvous_.get();
+    if (hosts_) {
+      int host = hosts_->host_of(local, spec_.workers);
+      worker.network = hosts_->network_namespace(host).get();
+      common["TRIREME_BIND"] = emulated_address(host);
+    }
     worker.environment = worker_environment(common, rank, local, worker.keep);
     guarded.workers.push_back(std::move(worker));
     workers_[static_cast<std::size_t>(local)].running = true;

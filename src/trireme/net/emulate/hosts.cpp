@@ -1,0 +1,79 @@
+#include "trireme/net/emulate/hosts.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trireme/net/emulate/namespace.h"
+#include "trireme/net/emulate/tool.h"
+
+namespace trireme::net {
+namespace {
+
+// A bucket as small as the timers of the kernel allow: a message that fits in it passes at once, as on no real link.
+constexpr double kBucketSeconds = 0.25e-3;
+constexpr std::uint64_t kLeastBucket = 3200;  // bytes, two frames
+// What a port holds back before it drops.
+constexpr double kQueueSeconds = 20e-3;
+constexpr std::uint64_t kLeastQueue = 256 << 10;  // bytes
+constexpr int kFrame = 1514;                      // bytes on the wire, of 1,500 and the header
+
+std::uint64_t bytes_in(double seconds, const EmulatedNetwork& network) {
+  return static_cast<std::uint64_t>(static_cast<double>(network.bits_per_s) / 8 * seconds);
+}
+
+std::vector<std::string> switch_commands(const std::vector<Fd>& hosts) {
+  std::vector<std::string> commands{"link add name bridge mtu 1500 type bridge mcast_snooping 0",
+                                    "link set dev bridge addrgenmode none up"};
+  for (std::size_t i = 0; i < hosts.size(); ++i) {
+    commands.push_back(fmt::format("link add name port{} type veth peer name eth0 netns /proc/{}/fd/{}", i, ::getpid(),
+                                   hosts[i].get()));
+    commands.push_back(fmt::format("link set dev port{} master bridge addrgenmode none up", i));
+  }
+  return commands;
+}
+
+std::vector<std::string> host_commands(int host) {
+  return {"link set dev lo up", fmt::format("address add {}/16 dev eth0", emulated_address(host)),
+          "link set dev eth0 addrgenmode none up"};
+}
+
+}  // namespace
+
+std::string emulated_address(int host) { return fmt::format("10.77.0.{}", host + 1); }
+
+std::vector<std::string> shaping_commands(const std::string& device, const EmulatedNetwork& network, bool leaves_host) {
+  std::vector<std::string> commands;
+  if (network.bits_per_s > 0) {
+    commands.push_back(fmt::format("qdisc add dev {} root handle 1: tbf rate {}bit burst {} limit {}", device,
+                                   network.bits_per_s, std::max(kLeastBucket, bytes_in(kBucketSeconds, network)),
+                                   std::max(kLeastQueue, bytes_in(kQueueSeconds, network))));
+  }
+  if (network.latency_s > 0 && leaves_host) {
+    // It holds the packets on their way too.
+    auto packets = (kLeastQueue + bytes_in(kQueueSeconds + network.latency_s, network)) / kFrame + 1000;
+    commands.push_back(fmt::format("qdisc add dev {} {} handle 2: netem delay {}us limit {}", device,
+                                   network.bits_per_s > 0 ? "parent 1:1" : "root",
+                                   std::llround(network.latency_s * 1e6), packets));
+  }
+  return commands;
+}
+
+EmulatedHosts::EmulatedHosts(const EmulatedNetwork& network) : switch_(new_network_namespace()) {
+  for (int i = 0; i < network.hosts; ++i) hosts_.push_back(new_network_namespace());
+  run_tool("ip", switch_, switch_commands(hosts_));
+  std::vector<std::string> shaping;
+  for (int i = 0; i < network.hosts; ++i) {
+    run_tool("ip", network_namespace(i), host_commands(i));
+    if (auto commands = shaping_commands("eth0", network, true); !commands.empty()) {
+      run_tool("tc", network_namespace(i), commands);
+    }
+    auto port = shaping_commands(fmt::format("port{}", i), network, false);
+    shaping.insert(shaping.end(), port.begin(), port.end());
+  }
+  if (!shaping.empty()) run_tool("tc", switch_, shaping);
+}
+
+}  // namespace trireme::net

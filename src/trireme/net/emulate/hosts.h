@@ -1,0 +1,41 @@
+// Hosts emulated on this machine: a network namespace each, joined by one switch.
+//
+//   host 0: eth0 ══ port0 ┐
+//   host 1: eth0 ══ port1 ┼ bridge, in a namespace of its own
+//   host 2: eth0 ══ port2 ┘
+//
+// A link ══ is a veth pair, and what leaves either end of it passes a token bucket, so that it has its bandwidth in
+// both directions at once, as an Ethernet cable has. Latency is added where a packet leaves its host. Nothing of this
+// is seen on the machine's own network, and all of it goes when this object and the workers do.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "trireme/net/emulate/network.h"
+#include "trireme/net/fd.h"
+
+namespace trireme::net {
+
+class EmulatedHosts {
+ public:
+  // Needs root, iproute2 and, in the kernel, veth, bridge, tbf and for latency netem. Throws ConfigError that names
+  // what is missing. Forks: call it where no other thread runs.
+  explicit EmulatedHosts(const EmulatedNetwork& network);
+
+  int count() const { return static_cast<int>(hosts_.size()); }
+  const Fd& network_namespace(int host) const { return hosts_[static_cast<std::size_t>(host)]; }
+  // The one worker in `workers` lives on: neighbours share a host, as on a real cluster.
+  int host_of(int worker, int workers) const { return worker / (workers / count()); }
+
+ private:
+  Fd switch_;
+  std::vector<Fd> hosts_;
+};
+
+// Where the others reach a host, within the emulated network alone.
+std::string emulated_address(int host);
+
+// The commands for `tc` that shape what leaves `device`. Of use to tests.
+std::vector<std::string> shaping_commands(const std::string& device, const EmulatedNetwork& network, bool leaves_host);
+
+}  // namespace trireme::net
