@@ -11,6 +11,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/net/emulate/network.h"
 #include "trireme/plan/bucket_plan.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/straggle.h"
@@ -75,6 +76,9 @@ constexpr std::array kFields{
     Field{"run.launch", "--launch", "workers are processes or threads", &C::launch},
     Field{"run.threads", "--threads", "compute threads per worker (0: cores / workers)", &C::threads},
     Field{"run.device", "--device", "cpu or cuda", &C::device},
+    Field{"run.hosts", "--hosts", "ns:N emulates N hosts here, the workers spread over them; needs root", &C::hosts},
+    Field{"run.bandwidth", "--bandwidth", "of each emulated host's link, each way: 100mbit, 12.5MB", &C::bandwidth},
+    Field{"run.latency", "--latency", "one way between emulated hosts: 0.5ms, 200us", &C::latency},
     Field{"out.dir", "--out", "folder for all that is written (default runs/TIME-MODEL-DATA)", &C::out},
     Field{"out.keep_last", "--keep-last", "checkpoints kept, besides the best", &C::keep_last},
     Field{"out.checkpoint_every", "--checkpoint-every", "steps between checkpoints (0: each epoch)",
@@ -256,6 +260,10 @@ void check(const Config& config) {
   }
   if (config.deterministic && config.sync_batch_norm) {
     throw ConfigError("--deterministic normalizes each micro-batch by itself: leave out --sync-batch-norm");
+  }
+  auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
+  if (network.hosts > 0 && config.launch == "threads") {
+    throw ConfigError("--hosts: threads share one host; leave out --launch threads");
   }
   if (config.launch == "threads" && config.transport != "auto" && config.transport != "inproc") {
     throw ConfigError(fmt::format("--launch threads needs no transport; leave out --transport {}", config.transport));

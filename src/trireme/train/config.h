@@ -43,6 +43,7 @@ struct Config {
   // run
   std::int64_t workers = 2, threads = 0;
   std::string launch = "processes", device = "cpu";
+  std::string hosts = "none", bandwidth = "unlimited", latency = "0";
   // out
   std::string out;
   std::int64_t keep_last = 2, checkpoint_every = 0, log_every = 50, trace_steps = 20;

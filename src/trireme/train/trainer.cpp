@@ -8,6 +8,7 @@
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/data/loader.h"
+#include "trireme/net/emulate/network.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/accounts.h"
 #include "trireme/train/checkpoints.h"
@@ -447,6 +448,8 @@ class Run {
       header.strategy = sync::Choice::parse(config_.strategy).text();
     }
     if (world_.size() == crew_.size()) header.transport = world_.transport();
+    auto network = net::parse_emulated_network(config_.hosts, config_.bandwidth, config_.latency);
+    if (network.hosts > 0) header.transport = "tcp over " + net::describe(network);
     header.optimizer = fmt::format("{}, lr {}, {}", config_.optimizer, config_.lr, config_.schedule);
     header.out = config_.out;
     recorder_->header(header);

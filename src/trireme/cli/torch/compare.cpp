@@ -49,6 +49,8 @@ class Checker {
  public:
   void operator()(const train::Config& config) {
     if (config.algorithm != "auto") find_algorithm(Collective::all_reduce, config.algorithm);
+    auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
+    net::check_emulated_network(network, config.workers, config.transport);
     train::make_optimizer(config.optimizer, {});
     train::make_schedule(config.schedule, {.total_steps = 100, .steps_per_epoch = 10});
     auto whole = train::to_json(config);

@@ -257,6 +257,14 @@ void run_as_threads(const train::Config& config, const Options& options) {
   if (exit) throw *exit;
 }
 
+// What a run writes of its hosts must be so: whoever started this worker says which it emulates.
+void check_hosts(const train::Config& config, const std::string& launcher) {
+  const char* emulated = std::getenv("TRIREME_HOSTS");
+  if (config.hosts == (emulated ? emulated : net::kNoHosts)) return;
+  throw ConfigError(fmt::format("--hosts {}: the hosts are {}'s to emulate; give it --hosts, or this --hosts none",
+                                config.hosts, launcher));
+}
+
 // This very command line, for each worker, with the folder decided once for all.
 void run_as_processes(const train::Config& config, const Options& options, std::vector<std::string> arguments) {
   net::LaunchSpec spec;
@@ -266,6 +274,7 @@ void run_as_processes(const train::Config& config, const Options& options, std::
   spec.command.insert(spec.command.end(), {"--out", config.out});
   spec.workers = static_cast<int>(config.workers);
   spec.transport = config.transport;
+  spec.network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
   spec.output = net::Output::passthrough;
   spec.bind = options.bind;
   spec.key_file = options.key_file;
@@ -315,6 +324,7 @@ void run(Options& options, const std::vector<std::string>& arguments) {
   std::signal(SIGTERM, on_signal);
   auto spec = net::world_from_environment();
   if (config.out.empty()) config.out = fresh_folder(config);
+  if (spec.launcher != "none") check_hosts(config, spec.launcher);
   if (spec.launcher != "none" && needs_servers(config)) {
     run_with_servers(config, spec, options);
   } else if (spec.launcher != "none") {

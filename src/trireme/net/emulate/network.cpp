@@ -108,15 +108,28 @@ void check_emulated_network(const EmulatedNetwork& network, std::int64_t workers
   }
 }
 
+std::string hosts_text(const EmulatedNetwork& network) {
+  return network.hosts == 0 ? std::string(kNoHosts) : fmt::format("ns:{}", network.hosts);
+}
+
+std::string bandwidth_text(const EmulatedNetwork& network) {
+  for (const auto& unit : kBits) {
+    double value = static_cast<double>(network.bits_per_s) / unit.factor;
+    if (value >= 1) return fmt::format("{}{}", value, unit.name);
+  }
+  return std::string(kNoLimit);
+}
+
+std::string latency_text(const EmulatedNetwork& network) {
+  if (network.latency_s <= 0) return std::string(kNoLatency);
+  double us = std::round(network.latency_s * 1e6);
+  return us < 100 ? fmt::format("{}us", us) : fmt::format("{}ms", us / 1e3);
+}
+
 std::string describe(const EmulatedNetwork& network) {
   std::string text = fmt::format("{} emulated host{}", network.hosts, network.hosts == 1 ? "" : "s");
-  double bits = static_cast<double>(network.bits_per_s);
-  for (const auto& unit : kBits) {
-    if (network.bits_per_s == 0 || bits < unit.factor) continue;
-    text += fmt::format(", {}{}", bits / unit.factor, unit.name);
-    break;
-  }
-  if (network.latency_s > 0) text += fmt::format(", {}", format_seconds(network.latency_s));
+  if (network.bits_per_s > 0) text += ", " + bandwidth_text(network);
+  if (network.latency_s > 0) text += ", " + latency_text(network);
   return text;
 }
 

@@ -26,6 +26,10 @@ EmulatedNetwork parse_emulated_network(std::string_view hosts, std::string_view 
 // That so many workers over this transport can be spread over its hosts. Throws ConfigError.
 void check_emulated_network(const EmulatedNetwork& network, std::int64_t workers, std::string_view transport);
 
+// As the flags would have it: "ns:4", "100mbit", "0.5ms".
+std::string hosts_text(const EmulatedNetwork& network);
+std::string bandwidth_text(const EmulatedNetwork& network);
+std::string latency_text(const EmulatedNetwork& network);
 // "4 emulated hosts, 100mbit, 0.5ms"
 std::string describe(const EmulatedNetwork& network);
 

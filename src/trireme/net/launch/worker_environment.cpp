@@ -31,7 +31,8 @@ int threads_per_worker(int workers) { return std::max(1, usable_cores() / worker
 
 Variables common_environment(const LaunchSpec& spec, const Placement& placement, const JobKey& key) {
   Variables variables = inherited();
-  for (const char* stale : {"TRIREME_RDZV_FD", "TRIREME_KEY", "TRIREME_KEY_FILE", "TRIREME_BIND"})
+  for (const char* stale : {"TRIREME_RDZV_FD", "TRIREME_KEY", "TRIREME_KEY_FILE", "TRIREME_BIND", "TRIREME_HOSTS",
+                            "TRIREME_BANDWIDTH", "TRIREME_LATENCY"})
     variables.erase(stale);
   variables.emplace("OMP_NUM_THREADS", std::to_string(threads_per_worker(spec.workers)));  // unless set
   variables["WORLD_SIZE"] = variables["ROLE_WORLD_SIZE"] = std::to_string(placement.world_size);
@@ -46,6 +47,11 @@ Variables common_environment(const LaunchSpec& spec, const Placement& placement,
   variables["TRIREME_JOB"] = placement.job;
   variables["TRIREME_RDZV"] = host_port(placement.master_host, placement.rendezvous_port);
   variables["TRIREME_TRANSPORT"] = spec.transport;
+  if (spec.network.hosts > 0) {
+    variables["TRIREME_HOSTS"] = hosts_text(spec.network);
+    variables["TRIREME_BANDWIDTH"] = bandwidth_text(spec.network);
+    variables["TRIREME_LATENCY"] = latency_text(spec.network);
+  }
   if (!placement.bind.empty()) variables["TRIREME_BIND"] = placement.bind;
   if (key.file.empty()) {
     variables["TRIREME_KEY"] = to_hex(key.key);

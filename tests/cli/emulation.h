@@ -1,0 +1,27 @@
+// Whether hosts can be emulated here, found out by hand and not by the program under test.
+#pragma once
+#include <array>
+#include <cstdio>
+#include <string>
+
+namespace trireme::test {
+
+// Empty, or why not: no root, no iproute2, or a kernel without what it takes.
+inline std::string why_no_emulation() {
+  FILE* pipe = popen(
+      "PATH=$PATH:/usr/sbin:/sbin unshare --net sh -c 'ip link add a type veth peer name b && "
+      "ip link add c type bridge && tc qdisc add dev a root tbf rate 1mbit burst 3200 limit 9000' 2>&1 || echo failed",
+      "r");
+  std::array<char, 512> text{};
+  auto got = pipe == nullptr ? 0 : fread(text.data(), 1, text.size() - 1, pipe);
+  if (pipe == nullptr || pclose(pipe) != 0) return "no shell to find out with";
+  return std::string(text.data(), got);
+}
+
+}  // namespace trireme::test
+
+// A skip, said as one, where hosts cannot be emulated.
+#define TRIREME_NEEDS_EMULATION()                                                              \
+  if (auto why = ::trireme::test::why_no_emulation(); !why.empty()) {                          \
+    GTEST_SKIP() << "emulated hosts need root, iproute2, veth, bridge and tbf; here: " << why; \
+  }
