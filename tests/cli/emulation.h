@@ -9,8 +9,9 @@ namespace trireme::test {
 // Empty, or why not: no root, no iproute2, or a kernel without what it takes.
 inline std::string why_no_emulation() {
   FILE* pipe = popen(
-      "PATH=$PATH:/usr/sbin:/sbin unshare --net sh -c 'ip link add a type veth peer name b && "
-      "ip link add c type bridge && tc qdisc add dev a root tbf rate 1mbit burst 3200 limit 9000' 2>&1 || echo failed",
+      "PATH=$PATH:/usr/sbin:/sbin unshare --net sh -c 'ip link add name left type veth peer name right && "
+      "ip link add name middle type bridge && tc qdisc add dev left root tbf rate 1mbit burst 3200 limit 9000' 2>&1 || "
+      "echo failed",
       "r");
   std::array<char, 512> text{};
   auto got = pipe == nullptr ? 0 : fread(text.data(), 1, text.size() - 1, pipe);
