@@ -15,6 +15,7 @@
 #include "trireme/cli/torch/train_servers.h"
 #include "trireme/collective/communicator.h"
 #include "trireme/collective/schedule.h"
+#include "trireme/net/emulate/hosts.h"
 #include "trireme/net/launch/launch.h"
 #include "trireme/net/world.h"
 #include "trireme/ps/endpoint.h"
@@ -302,7 +303,14 @@ void run_as_processes(const train::Config& config, const Options& options, std::
     spec.workers = cast.processes();
     spec.called = [cast](int rank) { return cast.name(rank); };
     spec.expendable = [cast](int rank) { return cast.expendable(rank); };
-    spec.env.emplace_back("TRIREME_PS", options.ps_endpoint.empty() ? ps::fresh_name("train") : options.ps_endpoint);
+    auto endpoint = options.ps_endpoint.empty() ? ps::fresh_name("train") : options.ps_endpoint;
+    if (spec.network.hosts > 0) {
+      net::check_emulated_network(spec.network, cast.workers, spec.transport);
+      if (!options.ps_endpoint.empty()) throw ConfigError("--hosts: emulated hosts reach no others; no --ps-endpoint");
+      spec.host_of = [cast, hosts = spec.network.hosts](int rank) { return cast.host(rank, hosts); };
+      endpoint = net::emulated_address(0) + ":29400";  // nobody else is there
+    }
+    spec.env.emplace_back("TRIREME_PS", endpoint);
   }
   auto result = net::launch(spec);
   // A worker that ended by itself has said why.

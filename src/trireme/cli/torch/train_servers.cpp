@@ -10,6 +10,11 @@
 
 namespace trireme::cli {
 
+int Cast::host(int rank, int hosts) const {
+  if (is_worker(rank)) return rank / (workers / hosts);
+  return is_server(rank) ? (rank - workers) % hosts : 0;
+}
+
 std::string Cast::name(int rank) const {
   if (is_worker(rank)) return fmt::format("worker {}", rank);
   return is_server(rank) ? fmt::format("server {}", rank - workers) : "the coordinator";

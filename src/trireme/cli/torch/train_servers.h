@@ -24,6 +24,8 @@ struct Cast {
   int all_servers() const { return (colocated ? workers : servers) + remote; }
   bool is_worker(int rank) const { return rank < workers; }
   bool is_server(int rank) const { return rank >= workers && rank < workers + servers; }
+  // Which of so many emulated hosts: workers evenly and in order, servers in turn, the coordinator on the first.
+  int host(int rank, int hosts) const;
   // "worker 1", "server 0", "the coordinator"
   std::string name(int rank) const;
   // Whether the job goes on without it: other workers, and servers whose weights have another copy.

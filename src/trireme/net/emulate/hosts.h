@@ -22,10 +22,7 @@ class EmulatedHosts {
   // what is missing. Forks: call it where no other thread runs.
   explicit EmulatedHosts(const EmulatedNetwork& network);
 
-  int count() const { return static_cast<int>(hosts_.size()); }
   const Fd& network_namespace(int host) const { return hosts_[static_cast<std::size_t>(host)]; }
-  // The one worker in `workers` lives on: neighbours share a host, as on a real cluster.
-  int host_of(int worker, int workers) const { return worker / (workers / count()); }
 
  private:
   Fd switch_;

@@ -33,7 +33,7 @@ void check(const LaunchSpec& spec) {
     require(spec.nodes == 1 && spec.endpoint.empty(),
             "--hosts emulates all hosts here: leave out --nnodes and the rest");
     require(spec.bind.empty(), "--hosts gives each emulated host its address: leave out --bind");
-    check_emulated_network(spec.network, spec.workers, spec.transport);
+    check_emulated_network(spec.network, spec.host_of ? spec.network.hosts : spec.workers, spec.transport);
   }
   for (double seconds : {spec.grace_s, spec.timeout_s, spec.silence_s}) {
     require(std::isfinite(seconds) && seconds >= 0 && seconds <= 1e6,
@@ -68,7 +68,10 @@ LaunchResult launch(const LaunchSpec& spec) {
   check(spec);
   fill_standard_descriptors();
   LaunchSpec effective = spec;
-  if (spec.network.hosts > 0) effective.transport = "tcp";
+  if (spec.network.hosts > 0) {
+    effective.transport = "tcp";
+    if (!spec.host_of) effective.host_of = [each = spec.workers / spec.network.hosts](int rank) { return rank / each; };
+  }
   return Launcher(effective).run();
 }
 

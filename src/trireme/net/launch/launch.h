@@ -41,6 +41,7 @@ struct LaunchSpec {
 
   // Hosts emulated on this machine, the workers spread evenly over them; only with `nodes` 1. Needs root.
   EmulatedNetwork network;
+  std::function<int(int rank)> host_of;  // which of them a worker lives on; none: evenly, neighbours together
 
   // Several hosts: each runs a launcher with the same endpoint and key; node 0's listens there.
   int nodes = 1;

@@ -139,7 +139,7 @@ void Launcher::start() {
     connect_output(rank, worker, theirs);
     if (rank == 0) worker.keep = rendezvous_.get();
     if (hosts_) {
-      int host = hosts_->host_of(local, spec_.workers);
+      int host = spec_.host_of(rank);
       worker.network = hosts_->network_namespace(host).get();
       common["TRIREME_BIND"] = emulated_address(host);
     }
