@@ -9,11 +9,22 @@
 
 namespace trireme::sync {
 
+namespace {
+
+ps::UpdateSpec paced(ps::UpdateSpec update, const Strategy::Pace& pace) {
+  if (update.name != "momentum") return update;
+  update.momentum = pace.momentum;
+  if (pace.momentum == 0) update.name = "sgd";
+  return update;
+}
+
+}  // namespace
+
 ServerWorker::ServerWorker(const Surroundings& around, ps::Consistency consistency, Reading reading)
     : client_(*around.client),
       tensors_(around.tensors),
-      update_(around.update),
       consistency_(consistency),
+      update_(paced(around.update, pace(around.update.momentum))),
       reading_(reading),
       timeout_s_(around.timeout_s) {}
 

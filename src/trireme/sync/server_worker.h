@@ -30,6 +30,9 @@ class ServerWorker : public Strategy {
   bool takes_gradient() const override { return true; }
   bool owns_step() const override { return true; }
   bool asynchronous() const override { return consistency_.async; }
+  Pace pace(double momentum) const override {
+    return consistency_.async || consistency_.s > 0 ? without_momentum(momentum) : Pace{momentum, 1};
+  }
   bool meets(std::int64_t) const override { return !consistency_.async && consistency_.s == 0; }
 
   // Where servers on this host read and write in place.
@@ -51,8 +54,8 @@ class ServerWorker : public Strategy {
 
   ps::Client& client_;
   const std::vector<ps::Tensor> tensors_;
-  const ps::UpdateSpec update_;
   const ps::Consistency consistency_;
+  const ps::UpdateSpec update_;
   const Reading reading_;
   const double timeout_s_;
   std::span<float> weights_, gradient_;

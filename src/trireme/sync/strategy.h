@@ -12,6 +12,7 @@
 // A synchronous strategy's workers take the same number of steps; an asynchronous one's take what they get from a
 // common counter. Every wait has the communicator's deadline, and throws as its calls do.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -62,6 +63,12 @@ class Strategy {
   virtual bool owns_step() const { return false; }
   // Asked after after_backward(): whether the optimizer leaves this step out, as no gradient is in place yet.
   virtual bool skips_step() const { return false; }
+  // What a momentum that was asked for is replaced by, and what the learning rate is then multiplied by. Old gradients
+  // and momentum do not mix: both look back, and what is stable with one of them swings with both.
+  struct Pace {
+    double momentum, rate;
+  };
+  virtual Pace pace(double momentum) const { return {momentum, 1}; }
   // How many replicas a worker trains with; 0: a number to be found by watching throughput (learner_tuner.h).
   virtual int learners() const { return 1; }
   // Whether workers go at their own pace.
@@ -97,5 +104,12 @@ class Strategy {
 
   virtual Report report() const { return {}; }
 };
+
+// For strategies whose gradients are old: no momentum, and a rate that makes up for it as far as is stable (measured on
+// small networks: docs/strategies.md).
+inline Strategy::Pace without_momentum(double momentum) {
+  constexpr double kMost = 4;
+  return {0, momentum < 1 ? std::min(1 / (1 - momentum), kMost) : kMost};
+}
 
 }  // namespace trireme::sync

@@ -17,8 +17,8 @@ DataParallelOptions exchange_options(const Config& config) {
   return options;
 }
 
-OptimizerOptions optimizer_options(const Config& config) {
-  return {.momentum = config.momentum,
+OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& strategy) {
+  return {.momentum = pace_of(config, strategy).momentum,
           .weight_decay = config.weight_decay,
           .nesterov = config.nesterov,
           .beta1 = config.beta1,
@@ -34,6 +34,10 @@ Workload& laid_out(Workload& work, std::optional<Flat>& flat, Communicator& worl
 }
 
 }  // namespace
+
+sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
+  return config.optimizer == "sgd" ? strategy.pace(config.momentum) : sync::Strategy::Pace{config.momentum, 1};
+}
 
 NamedTensors Learner::parameters(torch::nn::Module& model) {
   NamedTensors found;
@@ -52,7 +56,7 @@ Learner::Learner(const Config& config, Workload workload, Communicator& world, i
       comm(strategy.in_backward() ? world : alone.emplace(world_of_one())),
       net(data_parallel(*laid_out(work, flat, world, strategy).model, comm, exchange_options(config))),
       gradients(config, work, net, comm, stream, strategy.shares_gradient() ? Scale::share : Scale::own),
-      optimizer(make_optimizer(config.optimizer, parameters(*work.model), optimizer_options(config))) {}
+      optimizer(make_optimizer(config.optimizer, parameters(*work.model), optimizer_options(config, strategy))) {}
 
 void average_buffers(torch::nn::Module& model, Crew& crew) {
   torch::NoGradGuard no_grad;

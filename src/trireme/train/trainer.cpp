@@ -88,6 +88,7 @@ class Run {
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew.size()))),
         strategy_(make_strategy()),
+        rate_(pace_of(config, *strategy_).rate),
         learners_(config, work, world, crew.rank(), *strategy_) {
     if (options.resume) resume();
     begin_strategy();
@@ -122,7 +123,7 @@ class Run {
     const double begin = last_ > 0 ? last_ : now_seconds();
     const auto items = one_each(std::move(first));
     const int count = static_cast<int>(items.size());
-    const sync::Step now{place_.step, schedule_->lr(schedule_step())};
+    const sync::Step now{place_.step, rate_ * schedule_->lr(schedule_step())};
     std::vector<StepOutcome> outcomes(items.size());
     StepTimes times;
 
@@ -262,7 +263,7 @@ class Run {
     sent_ += traffic() - before_;
     part_ = {sums[0], sums[1], sums[2], sums[3], sent_};
     stopped_ = stopped_ || sums[4] > 0;
-    const double lr = schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
+    const double lr = rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
     // Short of the mark if they were stopped. What a worker took that has died since nobody will see in this epoch.
     std::int64_t taken = feed_->mark_after(place_from_);
     if (stopped_) taken = std::min(taken, place_from_ + static_cast<std::int64_t>(sums[3]));
@@ -295,7 +296,7 @@ class Run {
     while (strategy_->drain()) {
       for (auto& learner : learners_) {
         learner->flat->upload();
-        learner->optimizer->step(schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1)));
+        learner->optimizer->step(rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1)));
       }
       more = true;
     }
@@ -452,6 +453,7 @@ class Run {
     if (network.hosts > 0) header.transport = "tcp over " + net::describe(network);
     header.optimizer = fmt::format("{}, lr {}, {}", config_.optimizer, config_.lr, config_.schedule);
     header.out = config_.out;
+    if (rate_ != 1) header.optimizer += fmt::format(" (without momentum, at {:g} times the rate)", rate_);
     recorder_->header(header);
     for (const auto& line : skipped_) recorder_->message(line);
     if (resumed_) {
@@ -469,6 +471,7 @@ class Run {
   const std::int64_t steps_per_epoch_;
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<sync::Strategy> strategy_;
+  const double rate_;  // what the strategy multiplies the learning rate by
   Learners learners_;
   std::optional<Feed> feed_;  // as it was at the start; the loader has its own
   std::unique_ptr<data::Loader> loader_;
