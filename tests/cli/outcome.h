@@ -15,7 +15,9 @@ struct Outcome {
 
 inline Outcome run_trireme(const std::string& arguments) {
   Outcome outcome;
-  FILE* pipe = popen((std::string(TRIREME_PROGRAM) + " " + arguments).c_str(), "r");
+  std::string command = TRIREME_PROGRAM;
+  command.append(1, ' ').append(arguments);
+  FILE* pipe = popen(command.c_str(), "r");
   if (pipe == nullptr) return outcome;
   std::array<char, 4096> buffer;
   for (std::size_t got; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {

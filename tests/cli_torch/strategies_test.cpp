@@ -33,12 +33,13 @@ TEST_F(Strategies, EveryOneTrainsAndEndsInAgreement) {
   for (const auto& name : names) {
     auto out = folder.path() / name;
     auto done = run_well(tiny(out, {"--strategy", name, "--launch", "threads", "--workers", "3", "--epochs", "2",
-                                    "--evals-per-epoch", "2", "--json", "--trace-steps", "0"}));
+                                    "--evals-per-epoch", "2", "--json", "--trace-steps", "0", "--lr", "0.05", "--data",
+                                    "synthetic:1x16x16,classes=4,samples=512,test=128,noise=0.5"}));
     ASSERT_EQ(done.code, 0) << name;
     auto summary = json_lines(done.out).back();
     ASSERT_TRUE(summary.is_object()) << name << ": " << done.out << done.err;
     EXPECT_EQ(summary["status"], "finished") << name;
-    EXPECT_GT(summary["test_accuracy"].get<double>(), 0.3) << name;  // one in four by chance
+    EXPECT_GT(summary["test_accuracy"].get<double>(), 0.5) << name;  // one in four by chance
     EXPECT_EQ(summary["workers"].size(), 3u) << name;
     double steps = 0;
     for (const auto& worker : summary["workers"]) {

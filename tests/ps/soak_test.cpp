@@ -14,7 +14,7 @@ TEST(Soak, AFewKillsLoseNothing) {
 }
 
 TEST(Soak, WrongFlagsOfServeAreOneLine) {
-  for (auto* flags :
+  for (const std::string flags :
        {"serve", "serve --at nowhere", "serve --at @x --checkpoint /tmp", "bench ps --transport pigeon"}) {
     EXPECT_TRUE(test::refuses(flags)) << flags;
   }

@@ -36,7 +36,7 @@ TEST(Choice, ReadsSettings) {
   const auto choice = Choice::parse("diloco:outer-lr=0.5,H=30");
   EXPECT_EQ(choice.values.integer("H"), 30);
   EXPECT_EQ(choice.values.number("outer-lr"), 0.5);
-  EXPECT_EQ(choice.text(), "diloco:H=30,outer-lr=0.5,outer-momentum=0.9");
+  EXPECT_EQ(choice.text(), "diloco:H=30,outer-lr=0.5,outer-momentum=0.5");
   EXPECT_TRUE(Choice::parse("easgd").values.is("alpha", "auto"));
 }
 

@@ -64,7 +64,7 @@ Kind diloco() {
           .summary = "local steps; every H of them an outer step with momentum",
           .settings = {{"H", "16", "steps between outer steps", whole_number(1, kMany)},
                        {"outer-lr", "0.7", "learning rate of the outer step", number(0, 10)},
-                       {"outer-momentum", "0.9", "Nesterov momentum of the outer step", number(0, 0.9999)}},
+                       {"outer-momentum", "0.5", "Nesterov momentum of the outer step", number(0, 0.9999)}},
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<DiLoCo>(around.world, values.integer("H"), values.number("outer-lr"),
                                             values.number("outer-momentum"));

@@ -31,7 +31,7 @@ class ServerWorker : public Strategy {
   bool owns_step() const override { return true; }
   bool asynchronous() const override { return consistency_.async; }
   Pace pace(double momentum) const override {
-    return consistency_.async || consistency_.s > 0 ? without_momentum(momentum) : Pace{momentum, 1};
+    return consistency_.async || consistency_.s > 0 ? without_momentum(momentum, 4) : Pace{momentum, 1};
   }
   bool meets(std::int64_t) const override { return !consistency_.async && consistency_.s == 0; }
 

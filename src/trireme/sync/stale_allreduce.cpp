@@ -16,7 +16,9 @@ class StaleAllreduce : public OneLearner {
   StaleAllreduce(Communicator& world, std::int64_t staleness) : OneLearner(world), staleness_(staleness) {}
 
   bool shares_gradient() const override { return true; }
-  Pace pace(double momentum) const override { return staleness_ > 0 ? without_momentum(momentum) : Pace{momentum, 1}; }
+  Pace pace(double momentum) const override {
+    return staleness_ > 0 ? without_momentum(momentum, 3) : Pace{momentum, 1};
+  }
   bool takes_gradient() const override { return true; }
   bool skips_step() const override { return skips_; }
   bool meets(std::int64_t) const override { return true; }

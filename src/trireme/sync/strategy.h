@@ -107,9 +107,8 @@ class Strategy {
 
 // For strategies whose gradients are old: no momentum, and a rate that makes up for it as far as is stable (measured on
 // small networks: docs/strategies.md).
-inline Strategy::Pace without_momentum(double momentum) {
-  constexpr double kMost = 4;
-  return {0, momentum < 1 ? std::min(1 / (1 - momentum), kMost) : kMost};
+inline Strategy::Pace without_momentum(double momentum, double most) {
+  return {0, momentum < 1 ? std::min(1 / (1 - momentum), most) : most};
 }
 
 }  // namespace trireme::sync

@@ -453,7 +453,10 @@ class Run {
     if (network.hosts > 0) header.transport = "tcp over " + net::describe(network);
     header.optimizer = fmt::format("{}, lr {}, {}", config_.optimizer, config_.lr, config_.schedule);
     header.out = config_.out;
-    if (rate_ != 1) header.optimizer += fmt::format(" (without momentum, at {:g} times the rate)", rate_);
+    if (const auto pace = pace_of(config_, *strategy_); pace.momentum != config_.momentum) {
+      header.optimizer +=
+          fmt::format("; because of the strategy momentum {:g}, {:g} times the rate", pace.momentum, rate_);
+    }
     recorder_->header(header);
     for (const auto& line : skipped_) recorder_->message(line);
     if (resumed_) {
