@@ -2,6 +2,7 @@
 
 #include "trireme/collective/communicator_impl.h"
 #include "trireme/net/inproc.h"
+#include "trireme/train/strategy.h"
 
 namespace trireme::train {
 namespace {
@@ -34,10 +35,6 @@ Workload& laid_out(Workload& work, std::optional<Flat>& flat, Communicator& worl
 }
 
 }  // namespace
-
-sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
-  return config.optimizer == "sgd" ? strategy.pace(config.momentum) : sync::Strategy::Pace{config.momentum, 1};
-}
 
 NamedTensors Learner::parameters(torch::nn::Module& model) {
   NamedTensors found;

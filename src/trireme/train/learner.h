@@ -31,9 +31,6 @@ class Learner {
   std::unique_ptr<Optimizer> optimizer;
 };
 
-// The momentum that sgd has with this strategy, and what its rate is multiplied by.
-sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy);
-
 // For whoever exchanges nothing with others.
 Communicator world_of_one(const Options& options = {});
 

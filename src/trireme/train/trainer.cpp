@@ -8,17 +8,17 @@
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/data/loader.h"
-#include "trireme/net/emulate/network.h"
-#include "trireme/sync/strategies.h"
 #include "trireme/train/accounts.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/evaluate.h"
 #include "trireme/train/feed.h"
+#include "trireme/train/header.h"
 #include "trireme/train/learners.h"
 #include "trireme/train/recorder.h"
 #include "trireme/train/schedule.h"
 #include "trireme/train/state.h"
 #include "trireme/train/straggle.h"
+#include "trireme/train/strategy.h"
 
 namespace trireme::train {
 namespace {
@@ -45,16 +45,6 @@ std::string name_bad(const std::vector<BadGradient>& bad, std::int64_t step) {
   std::vector<std::string> where;
   for (const auto& one : bad) where.push_back(fmt::format("'{}' on rank {}", one.parameter, one.rank));
   return fmt::format("step {}: the gradient of {} is not finite", step, fmt::join(where, ", "));
-}
-
-ps::UpdateSpec server_update(const Config& config) {
-  return {.name = config.optimizer == "sgd" && config.momentum > 0 ? "momentum" : config.optimizer,
-          .momentum = config.momentum,
-          .weight_decay = config.weight_decay,
-          .nesterov = config.nesterov,
-          .beta1 = config.beta1,
-          .beta2 = config.beta2,
-          .epsilon = config.epsilon};
 }
 
 // What several learners of a worker did at once, as one.
@@ -87,7 +77,7 @@ class Run {
         samples_(sampler_options(config, work, crew)),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew.size()))),
-        strategy_(make_strategy()),
+        strategy_(make_strategy(config, work, world, options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
         learners_(config, work, world, crew.rank(), *strategy_) {
     if (options.resume) resume();
@@ -357,11 +347,7 @@ class Run {
       if (!checkpoints_) return;
       auto& learner = learners_.first();
       auto kept = keep(*learner.work.model, *learner.optimizer, *schedule_, place_, config_, data::look_of(work_.data));
-      for (auto& [name, values] : strategy_->state()) {
-        kept.tensors.emplace_back(
-            "strategy." + name,
-            torch::from_blob(values.data(), {static_cast<long>(values.size())}, torch::TensorOptions(torch::kFloat32)));
-      }
+      keep(*strategy_, kept);
       checkpoints_->save(place_.step, kept.tensors, kept.metadata, metric);
     });
   }
@@ -384,34 +370,13 @@ class Run {
     resumed_ = place_.step;
   }
 
-  std::unique_ptr<sync::Strategy> make_strategy() {
-    auto choice = sync::Choice::parse(config_.strategy);
-    sync::Surroundings around{.world = world_,
-                              .steps_per_epoch = steps_per_epoch_,
-                              .total_steps = config_.steps > 0 ? config_.steps : config_.epochs * steps_per_epoch_,
-                              .seed = static_cast<std::uint64_t>(config_.seed),
-                              .client = options_.client,
-                              .timeout_s = config_.timeout};
-    if (choice.kind->needs_servers) {
-      around.tensors = Flat::outline(*work_.model);
-      around.update = server_update(config_);
-    }
-    return choice.make(around);
-  }
-
   // Everyone begins with the first worker's weights, and with what a checkpoint kept of the strategy.
   void begin_strategy() {
     if (strategy_->in_backward()) return;
     auto first = learners_.first().flat->replica();
     world_.broadcast(View(first.weights));
     strategy_->begin(learners_.replicas());
-    for (auto& [name, values] : strategy_->state()) {
-      for (auto& [kept, tensor] : loaded_.tensors) {
-        if (kept == "strategy." + name && tensor.numel() == static_cast<std::int64_t>(values.size())) {
-          std::copy_n(tensor.contiguous().data_ptr<float>(), values.size(), values.data());
-        }
-      }
-    }
+    restore(*strategy_, loaded_);
     loaded_ = {};
     for (auto& learner : learners_) learner->flat->upload();
   }
@@ -433,31 +398,7 @@ class Run {
   }
 
   void show_header() {
-    RunHeader header;
-    header.model = config_.model;
-    header.parameters = parameter_count(*work_.model);
-    header.data = fmt::format("{}, {} training and {} test samples", work_.data.name, work_.data.train->size(),
-                              work_.data.test->size());
-    header.workers = crew_.size();
-    header.launch = config_.launch;
-    header.threads = torch::get_num_threads();
-    header.device = config_.device;
-    if (strategy_->in_backward()) {
-      header.algorithm = config_.deterministic ? "the canonical order (deterministic)" : config_.algorithm;
-      header.buckets = learners_.first().net.describe();
-    } else {
-      header.strategy = sync::Choice::parse(config_.strategy).text();
-    }
-    if (world_.size() == crew_.size()) header.transport = world_.transport();
-    auto network = net::parse_emulated_network(config_.hosts, config_.bandwidth, config_.latency);
-    if (network.hosts > 0) header.transport = "tcp over " + net::describe(network);
-    header.optimizer = fmt::format("{}, lr {}, {}", config_.optimizer, config_.lr, config_.schedule);
-    header.out = config_.out;
-    if (const auto pace = pace_of(config_, *strategy_); pace.momentum != config_.momentum) {
-      header.optimizer +=
-          fmt::format("; because of the strategy momentum {:g}, {:g} times the rate", pace.momentum, rate_);
-    }
-    recorder_->header(header);
+    recorder_->header(header_of(config_, work_, world_, crew_, *strategy_, learners_));
     for (const auto& line : skipped_) recorder_->message(line);
     if (resumed_) {
       recorder_->message(fmt::format("going on from step {}, epoch {}", place_.step, place_.epoch + 1));

@@ -1,0 +1,39 @@
+#include "trireme/train/header.h"
+
+#include <fmt/format.h>
+
+#include "trireme/net/emulate/network.h"
+#include "trireme/train/strategy.h"
+
+namespace trireme::train {
+
+RunHeader header_of(const Config& config, const Workload& work, const Communicator& world, const Crew& crew,
+                    const sync::Strategy& strategy, Learners& learners) {
+  RunHeader header;
+  header.model = config.model;
+  header.parameters = parameter_count(*work.model);
+  header.data = fmt::format("{}, {} training and {} test samples", work.data.name, work.data.train->size(),
+                            work.data.test->size());
+  header.workers = crew.size();
+  header.launch = config.launch;
+  header.threads = torch::get_num_threads();
+  header.device = config.device;
+  if (strategy.in_backward()) {
+    header.algorithm = config.deterministic ? "the canonical order (deterministic)" : config.algorithm;
+    header.buckets = learners.first().net.describe();
+  } else {
+    header.strategy = sync::Choice::parse(config.strategy).text();
+  }
+  if (world.size() == crew.size()) header.transport = world.transport();
+  auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
+  if (network.hosts > 0) header.transport = "tcp over " + net::describe(network);
+  header.optimizer = fmt::format("{}, lr {}, {}", config.optimizer, config.lr, config.schedule);
+  header.out = config.out;
+  if (const auto pace = pace_of(config, strategy); pace.momentum != config.momentum) {
+    header.optimizer +=
+        fmt::format("; because of the strategy momentum {:g}, {:g} times the rate", pace.momentum, pace.rate);
+  }
+  return header;
+}
+
+}  // namespace trireme::train

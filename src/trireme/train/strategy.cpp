@@ -1,0 +1,62 @@
+#include "trireme/train/strategy.h"
+
+#include <algorithm>
+
+#include "trireme/train/flat.h"
+
+namespace trireme::train {
+namespace {
+
+constexpr const char* kOfStrategy = "strategy.";
+
+ps::UpdateSpec server_update(const Config& config) {
+  return {.name = config.optimizer == "sgd" && config.momentum > 0 ? "momentum" : config.optimizer,
+          .momentum = config.momentum,
+          .weight_decay = config.weight_decay,
+          .nesterov = config.nesterov,
+          .beta1 = config.beta1,
+          .beta2 = config.beta2,
+          .epsilon = config.epsilon};
+}
+
+}  // namespace
+
+std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Workload& work, Communicator& world,
+                                              ps::Client* client, std::int64_t steps_per_epoch) {
+  auto choice = sync::Choice::parse(config.strategy);
+  sync::Surroundings around{.world = world,
+                            .steps_per_epoch = steps_per_epoch,
+                            .total_steps = config.steps > 0 ? config.steps : config.epochs * steps_per_epoch,
+                            .seed = static_cast<std::uint64_t>(config.seed),
+                            .client = client,
+                            .timeout_s = config.timeout};
+  if (choice.kind->needs_servers) {
+    around.tensors = Flat::outline(*work.model);
+    around.update = server_update(config);
+  }
+  return choice.make(around);
+}
+
+sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
+  return config.optimizer == "sgd" ? strategy.pace(config.momentum) : sync::Strategy::Pace{config.momentum, 1};
+}
+
+void keep(sync::Strategy& strategy, Keepsake& with) {
+  for (auto& [name, values] : strategy.state()) {
+    with.tensors.emplace_back(kOfStrategy + name,
+                              torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())},
+                                               torch::TensorOptions(torch::kFloat32)));
+  }
+}
+
+void restore(sync::Strategy& strategy, const LoadedCheckpoint& checkpoint) {
+  for (auto& [name, values] : strategy.state()) {
+    for (const auto& [kept, tensor] : checkpoint.tensors) {
+      if (kept == kOfStrategy + name && tensor.numel() == static_cast<std::int64_t>(values.size())) {
+        std::ranges::copy_n(tensor.contiguous().data_ptr<float>(), tensor.numel(), values.data());
+      }
+    }
+  }
+}
+
+}  // namespace trireme::train

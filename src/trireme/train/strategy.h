@@ -1,0 +1,23 @@
+// A strategy as a run is told to use it: made, paced, kept and taken up again.
+#pragma once
+#include <memory>
+
+#include "trireme/ps/client.h"
+#include "trireme/sync/strategies.h"
+#include "trireme/train/state.h"
+#include "trireme/train/workload.h"
+
+namespace trireme::train {
+
+// `client` where it needs servers.
+std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Workload& work, Communicator& world,
+                                              ps::Client* client, std::int64_t steps_per_epoch);
+
+// The momentum that sgd has with this strategy, and what its rate is multiplied by.
+sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy);
+
+// What a strategy keeps besides the model, under "strategy.…"; live.
+void keep(sync::Strategy& strategy, Keepsake& with);
+void restore(sync::Strategy& strategy, const LoadedCheckpoint& checkpoint);
+
+}  // namespace trireme::train
