@@ -50,5 +50,27 @@ TEST(CompareCommand, TrainsEachVariantOnceAndWritesAll) {
   EXPECT_THAT(other.text, HasSubstr("--epochs 1, now 2"));
 }
 
+TEST(CompareCommand, ComparesWaysToSynchronize) {
+  ScratchFolder folder;
+  auto command = "compare --vary strategy allreduce local-sgd:H=2" + kSmall +
+                 "--workers 2 --batch 8 --evals-per-epoch 4 --target-accuracy 0.01 --out " + (folder / "cmp").string();
+  auto first = run_trireme(command + " 2>&1");
+  EXPECT_EQ(first.code, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("theory: "));
+  auto second = run_trireme(command + " --json 2>&1");
+  auto json = nlohmann::json::parse(second.text);
+  EXPECT_EQ(json["target"], 0.01);
+  double sent[2];
+  for (int v : {0, 1}) {
+    sent[v] = json["variants"][v]["bytes_sent"]["mean"];
+    EXPECT_EQ(json["runs"][v]["workers"], 2);
+    EXPECT_EQ(json["runs"][v]["curve"][0]["epoch"], 0.25);
+    EXPECT_LE(json["variants"][v]["target_bytes"]["mean"], sent[v]);
+    EXPECT_EQ(json["theory"]["rates"][v]["workers"], 2);
+  }
+  EXPECT_GT(sent[0], sent[1]);
+  EXPECT_TRUE(std::filesystem::exists(folder / "cmp/compare-curves.csv"));
+}
+
 }  // namespace
 }  // namespace trireme::train

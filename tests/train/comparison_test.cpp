@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -221,8 +222,9 @@ TEST(Comparison, CsvHasARowForEachRun) {
   EXPECT_EQ(comparison_csv(comparison),
             "\"model-arg.a\"\"b\",batch,seed,status,test_accuracy,best_accuracy,train_accuracy,target_accuracy,"
             "target_seconds,train_seconds,steps,epochs,samples_per_s,forward_ms,backward_ms,exposed_ms,optimizer_ms,"
-            "other_ms,step_ms,communication_ms,overlap,out,error\n"
-            "\"x,y\",32,1,finished,0.75,0.75,0.76,0.75,20,20,100,2,1010,1,2,0.5,0.25,0.25,4,1,0.5,"
+            "other_ms,step_ms,communication_ms,overlap,bytes_sent,wait_s,compute_s,"
+            "staleness_mean,staleness_max,consensus,target_bytes,target_steps,straggler,out,error\n"
+            "\"x,y\",32,1,finished,0.75,0.75,0.76,0.75,20,20,100,2,1010,1,2,0.5,0.25,0.25,4,1,0.5,,,,,,,,100,,"
             "\"a \"\"folder\"\"\",\"line\nfeed\"\n");
 }
 
@@ -262,6 +264,118 @@ TEST(Comparison, JsonComesBackAsItWas) {
   EXPECT_EQ(run->curve[1].train_accuracy, 0.91);
   EXPECT_EQ(run->step.exposed, 0.5);
   EXPECT_EQ(again.find(1, 1), nullptr);
+}
+
+// Two ways to synchronize with what they cost, one seed.
+Comparison costly() {
+  auto comparison = plan_comparison({}, {{"strategy", "allreduce", "ps-ssp:s=3"}}, 1);
+  for (std::size_t v = 0; v < 2; ++v) {
+    auto run = finished(v, 1, 0.7, 0.9);
+    run.workers = 2;
+    run.worker_steps = 100;
+    run.bytes_sent = v ? 3e6 : 24e6;
+    run.compute_s = 15;
+    run.wait_s = 5;
+    if (v) run.staleness_mean = 1.25, run.staleness_max = 3, run.straggler = 1;
+    run.curve[0].bytes_sent = run.bytes_sent / 2;
+    run.curve[1].bytes_sent = run.bytes_sent;
+    comparison.put(run);
+  }
+  return comparison;
+}
+
+TEST(Comparison, TableHasWhatSynchronizingCosts) {
+  auto comparison = costly();
+  comparison.target = 0.7;
+  auto table = comparison_table(comparison, {.unicode = true, .width = 160});
+  EXPECT_THAT(table, HasSubstr("sent to 70.00%"));
+  EXPECT_THAT(table, HasSubstr("12.0 MB"));
+  EXPECT_THAT(table, HasSubstr("24.0 MB"));
+  EXPECT_THAT(table, HasSubstr("1.50 MB"));
+  EXPECT_THAT(table, HasSubstr("25.00%"));  // 5 of 20 seconds
+  EXPECT_THAT(table, HasSubstr("1.25"));
+  EXPECT_THAT(table, HasSubstr("most stale"));
+  EXPECT_THAT(table, Not(HasSubstr("consensus")));  // nobody has one
+  EXPECT_THAT(table, HasSubstr("rank 1 in 1 of 2 runs"));
+  EXPECT_LT(table.find("wait"), table.find("samples/s"));
+  // Not known, or nothing: no columns, and no words about them.
+  auto plain = comparison_table(made_up(), {.unicode = true, .width = 200});
+  for (auto word : {"sent", "wait", "stale", "slow", "theory"}) EXPECT_THAT(plain, Not(HasSubstr(word)));
+}
+
+TEST(Comparison, JsonKeepsWhatSynchronizingCosts) {
+  auto comparison = costly();
+  auto json = nlohmann::json::parse(to_json(comparison).dump());
+  const auto& variant = json["variants"][1];
+  EXPECT_EQ(variant["bytes_sent"]["mean"], 3e6);
+  EXPECT_EQ(variant["target_bytes"]["mean"], 3e6);
+  EXPECT_EQ(variant["wait_s"]["mean"], 5);
+  EXPECT_EQ(variant["compute_s"]["mean"], 15);
+  EXPECT_EQ(variant["staleness_mean"]["mean"], 1.25);
+  EXPECT_EQ(variant["staleness_max"]["mean"], 3);
+  EXPECT_EQ(variant["consensus"]["count"], 0);
+  auto again = plan_comparison({}, {{"strategy", "allreduce", "ps-ssp:s=3"}}, 1);
+  take_over(again, json, "f");
+  EXPECT_EQ(to_json(again).dump(), to_json(comparison).dump());
+}
+
+TEST(Comparison, TakesOverWhatDidNotKnowOfCosts) {
+  auto json = nlohmann::json::parse(to_json(costly()).dump());
+  json.erase("theory");
+  for (auto key : {"workers", "worker_steps", "bytes_sent", "compute_s", "wait_s", "wait_share", "staleness_mean",
+                   "staleness_max", "consensus", "straggler", "target_bytes", "target_steps"}) {
+    for (auto* list : {&json["runs"], &json["variants"]}) {
+      for (auto& one : *list) one.erase(key);
+    }
+  }
+  for (auto& run : json["runs"]) {
+    for (auto& point : run["curve"]) point.erase("bytes_sent"), point.erase("train_loss"), point.erase("consensus");
+  }
+  auto again = plan_comparison({}, {{"strategy", "allreduce", "ps-ssp:s=3"}}, 1);
+  take_over(again, json, "f");
+  EXPECT_EQ(again.runs.size(), 2u);
+  EXPECT_TRUE(std::isnan(again.runs[0].bytes_sent));
+  EXPECT_THAT(comparison_table(again, {.width = 160}), Not(HasSubstr("sent")));
+  EXPECT_THAT(comparison_page(again), HasSubstr("\"curve\""));
+}
+
+TEST(Comparison, ReadsTheWorkersOfARun) {
+  ScratchFolder folder;
+  auto summary = nlohmann::json::parse(R"({"steps": 30, "status": "finished", "consensus": 0.5, "straggler": 1,
+      "workers": [{"rank": 0, "steps": 30, "compute_s": 1, "wait_s": 3, "bytes_sent": 100,
+                   "staleness": {"mean": 1, "max": 2, "histogram": {"0": 10, "1": 10, "2": 10}}},
+                  {"rank": 1, "steps": 10, "compute_s": 3, "wait_s": 1, "bytes_sent": 300,
+                   "staleness": {"mean": 3, "max": 5, "histogram": {"1": 5, "5": 5}}}]})");
+  std::ofstream(folder / "metrics.jsonl") << R"({"step": 15, "epoch": 0, "test_accuracy": 0.5, "bytes_sent": 50}
+{"step": 20, "loss": 1}
+{"step": 30, "epoch": 1, "test_accuracy": 0.6, "bytes_sent": 100, "train_loss": 2, "consensus": 0.25}
+)";
+  auto run = read_run(summary, folder / "metrics.jsonl");
+  EXPECT_EQ(run.workers, 2);
+  EXPECT_EQ(run.worker_steps, 20);
+  EXPECT_EQ(run.bytes_sent, 200);
+  EXPECT_EQ(run.compute_s, 2);
+  EXPECT_EQ(run.wait_s, 2);
+  EXPECT_EQ(run.staleness_mean, 1.5);  // 60 over 40 steps
+  EXPECT_EQ(run.staleness_max, 5);
+  EXPECT_EQ(run.consensus, 0.5);
+  EXPECT_EQ(run.straggler, 1);
+  ASSERT_EQ(run.curve.size(), 2u);
+  EXPECT_EQ(run.curve[0].epoch, 0.5);       // the first of two tests in an epoch
+  EXPECT_EQ(run.curve[0].bytes_sent, 100);  // the first worker sends half of the mean
+  EXPECT_EQ(run.curve[1].train_loss, 2);
+  EXPECT_EQ(run.curve[1].consensus, 0.25);
+  EXPECT_EQ(steps_to(run, 0.55), 20);  // of a worker
+  summary["workers"] = {1, "two"};
+  EXPECT_TRUE(std::isnan(read_run(summary, folder / "nothing").bytes_sent));
+}
+
+TEST(Comparison, CurvesAreAFileOfTheirOwn) {
+  auto comparison = costly();
+  EXPECT_THAT(comparison_curves_csv(comparison),
+              testing::StartsWith("strategy,seed,epoch,step,train_seconds,bytes_sent,test_accuracy,test_loss,"
+                                  "train_accuracy,train_loss,consensus\n"
+                                  "allreduce,1,1,50,10,12000000,0.7,0.5,0.7,,\n"));
 }
 
 TEST(Comparison, TakesOverOnlyTheSameComparison) {

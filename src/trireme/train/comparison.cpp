@@ -110,6 +110,10 @@ Config Comparison::config_of(std::size_t variant, std::int64_t seed) const {
   return config;
 }
 
+bool Comparison::varies(std::string_view prefix) const {
+  return std::ranges::any_of(varied, [&](const Varied& one) { return one.key.starts_with(prefix); });
+}
+
 const ComparedRun* Comparison::find(std::size_t variant, std::int64_t seed) const {
   auto found = std::ranges::find_if(runs, [&](auto& run) { return run.variant == variant && run.seed == seed; });
   return found == runs.end() ? nullptr : &*found;

@@ -27,10 +27,14 @@ struct Variant {
   std::vector<std::string> values;  // one for each Varied, as the settings table writes them
 };
 
-// After an epoch. Accuracies are shares, 0 to 1; what is not known is kUnknown.
+// Where the model was tested: after an epoch, or a part of one. Accuracies are shares, 0 to 1; what is not known is
+// kUnknown.
 struct CurvePoint {
   double epoch = kUnknown, step = kUnknown, train_seconds = kUnknown;
   double test_accuracy = kUnknown, test_loss = kUnknown, train_accuracy = kUnknown;
+  double train_loss = kUnknown;  // mean over the samples since the point before
+  double bytes_sent = kUnknown;  // until then, by a worker
+  double consensus = kUnknown;   // distance to it, see sync/strategy.h
 };
 
 struct ComparedRun {
@@ -41,7 +45,12 @@ struct ComparedRun {
   std::string out;     // its folder
   double test_accuracy = kUnknown, best_accuracy = kUnknown, train_seconds = kUnknown;
   double steps = kUnknown, epochs = kUnknown, samples_per_second = kUnknown;
-  StepBreakdown step;  // all zero where it is not known
+  // Means over its workers. `steps` above are the first worker's; they differ where each goes at its own pace.
+  double workers = kUnknown, worker_steps = kUnknown, bytes_sent = kUnknown, compute_s = kUnknown, wait_s = kUnknown;
+  double staleness_mean = kUnknown, staleness_max = kUnknown;  // over all steps of all workers
+  double consensus = kUnknown;                                 // distance to it before the end
+  double straggler = kUnknown;                                 // the rank that was slow for good
+  StepBreakdown step;                                          // all zero where it is not known
   std::vector<CurvePoint> curve;
 
   bool finished() const { return status == "finished"; }
@@ -58,6 +67,8 @@ struct Comparison {
   std::vector<ComparedRun> runs;
 
   Config config_of(std::size_t variant, std::int64_t seed) const;
+  // Whether a setting is varied whose key begins so.
+  bool varies(std::string_view prefix) const;
   const ComparedRun* find(std::size_t variant, std::int64_t seed) const;
   // Adds it, in place of one of the same variant and seed.
   void put(ComparedRun run);

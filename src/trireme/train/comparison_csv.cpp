@@ -26,7 +26,8 @@ std::string comparison_csv(const Comparison& comparison) {
   out +=
       "seed,status,test_accuracy,best_accuracy,train_accuracy,target_accuracy,target_seconds,train_seconds,steps,"
       "epochs,"
-      "samples_per_s,forward_ms,backward_ms,exposed_ms,optimizer_ms,other_ms,step_ms,communication_ms,overlap,out,"
+      "samples_per_s,forward_ms,backward_ms,exposed_ms,optimizer_ms,other_ms,step_ms,communication_ms,overlap,"
+      "bytes_sent,wait_s,compute_s,staleness_mean,staleness_max,consensus,target_bytes,target_steps,straggler,out,"
       "error\n";
   for (const auto& run : comparison.runs) {
     for (const auto& value : comparison.variants[run.variant].values) out += quoted(value) + ",";
@@ -40,7 +41,31 @@ std::string comparison_csv(const Comparison& comparison) {
                          run.step.whole(), run.step.communication, run.step.overlap()}) {
       out += "," + (timed ? number(value) : "");
     }
+    for (double value : {run.bytes_sent, run.wait_s, run.compute_s, run.staleness_mean, run.staleness_max,
+                         run.consensus, bytes_to(run, target), steps_to(run, target), run.straggler}) {
+      out += "," + number(value);
+    }
     out += fmt::format(",{},{}\n", quoted(run.out), quoted(run.error));
+  }
+  return out;
+}
+
+std::string comparison_curves_csv(const Comparison& comparison) {
+  std::string out;
+  for (const auto& varied : comparison.varied) out += quoted(varied.name) + ",";
+  out += "seed,epoch,step,train_seconds,bytes_sent,test_accuracy,test_loss,train_accuracy,train_loss,consensus\n";
+  for (const auto& run : comparison.runs) {
+    if (!run.finished()) continue;
+    std::string begin;
+    for (const auto& value : comparison.variants[run.variant].values) begin += quoted(value) + ",";
+    for (const auto& point : run.curve) {
+      out += begin + std::to_string(run.seed);
+      for (double value : {point.epoch, point.step, point.train_seconds, point.bytes_sent, point.test_accuracy,
+                           point.test_loss, point.train_accuracy, point.train_loss, point.consensus}) {
+        out += "," + number(value);
+      }
+      out += "\n";
+    }
   }
   return out;
 }

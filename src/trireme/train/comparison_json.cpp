@@ -11,6 +11,7 @@
 #include "trireme/base/error.h"
 #include "trireme/train/comparison.h"
 #include "trireme/train/comparison_summary.h"
+#include "trireme/train/comparison_theory.h"
 
 namespace trireme::train {
 namespace {
@@ -38,6 +39,9 @@ constexpr std::pair<const char*, double CurvePoint::*> kPoint[] = {
     {"test_accuracy", &CurvePoint::test_accuracy},
     {"test_loss", &CurvePoint::test_loss},
     {"train_accuracy", &CurvePoint::train_accuracy},
+    {"train_loss", &CurvePoint::train_loss},
+    {"bytes_sent", &CurvePoint::bytes_sent},
+    {"consensus", &CurvePoint::consensus},
 };
 constexpr std::pair<const char*, double ComparedRun::*> kRun[] = {
     {"test_accuracy", &ComparedRun::test_accuracy},
@@ -46,6 +50,15 @@ constexpr std::pair<const char*, double ComparedRun::*> kRun[] = {
     {"steps", &ComparedRun::steps},
     {"epochs", &ComparedRun::epochs},
     {"samples_per_s", &ComparedRun::samples_per_second},
+    {"workers", &ComparedRun::workers},
+    {"worker_steps", &ComparedRun::worker_steps},
+    {"bytes_sent", &ComparedRun::bytes_sent},
+    {"compute_s", &ComparedRun::compute_s},
+    {"wait_s", &ComparedRun::wait_s},
+    {"staleness_mean", &ComparedRun::staleness_mean},
+    {"staleness_max", &ComparedRun::staleness_max},
+    {"consensus", &ComparedRun::consensus},
+    {"straggler", &ComparedRun::straggler},
 };
 constexpr std::pair<const char*, double StepBreakdown::*> kStep[] = {
     {"forward", &StepBreakdown::forward}, {"backward", &StepBreakdown::backward},
@@ -73,12 +86,56 @@ ComparedRun numbers_of(const nlohmann::json& json) {
   return run;
 }
 
+// The means over `workers` of a summary. Returns the bytes that the first one sent, or kUnknown.
+double read_workers(ComparedRun& run, const nlohmann::json& summary) {
+  auto workers = summary.find("workers");
+  if (workers == summary.end() || !workers->is_array() || workers->empty()) return kUnknown;
+  auto mean = [&](const char* key) {
+    double sum = 0;
+    for (const auto& worker : *workers) sum += worker.is_object() ? number_in(worker, key) : kUnknown;
+    return sum / static_cast<double>(workers->size());
+  };
+  run.workers = static_cast<double>(workers->size());
+  run.worker_steps = mean("steps");
+  run.bytes_sent = mean("bytes_sent");
+  run.compute_s = mean("compute_s");
+  run.wait_s = mean("wait_s");
+  double stale_sum = 0, steps = 0;
+  for (const auto& worker : *workers) {
+    auto stale = worker.is_object() ? worker.find("staleness") : worker.end();
+    if (!worker.is_object() || stale == worker.end() || !stale->is_object()) continue;
+    double most = number_in(*stale, "max"), its_mean = number_in(*stale, "mean"),
+           its_steps = number_in(worker, "steps");
+    if (!(its_steps > 0) || std::isnan(its_mean) || std::isnan(most)) continue;
+    stale_sum += its_mean * its_steps;
+    steps += its_steps;
+    run.staleness_max = std::isnan(run.staleness_max) ? most : std::max(run.staleness_max, most);
+  }
+  if (steps > 0) run.staleness_mean = stale_sum / steps;
+  const auto& first = workers->front();
+  return first.is_object() ? number_in(first, "bytes_sent") : kUnknown;
+}
+
+// Epochs that have ended become epochs seen, where there were several tests in each.
+void divide_epochs(std::vector<CurvePoint>& curve) {
+  auto first = std::ranges::find_if(curve, [](const auto& point) { return point.epoch >= 1; });
+  if (first == curve.begin() || first == curve.end()) return;
+  auto tests = static_cast<double>(first - curve.begin() + 1);  // in an epoch
+  for (std::size_t k = 0; k < curve.size(); ++k) {
+    if (std::floor(static_cast<double>(k + 1) / tests) != curve[k].epoch) return;  // not as regular as that
+  }
+  for (std::size_t k = 0; k < curve.size(); ++k) curve[k].epoch = static_cast<double>(k + 1) / tests;
+}
+
 Json run_json(const Comparison& comparison, const ComparedRun& run, double target) {
   Json json{{"variant", comparison.variants[run.variant].label}, {"seed", run.seed}, {"status", run.status}};
   if (!run.error.empty()) json["error"] = run.error;
   for (auto [key, member] : kRun) json[key] = json_number(run.*member);
   json["train_accuracy"] = json_number(run.train_accuracy());
+  json["wait_share"] = json_number(wait_share(run));
   json["target_seconds"] = json_number(seconds_to(run, target));
+  json["target_bytes"] = json_number(bytes_to(run, target));
+  json["target_steps"] = json_number(steps_to(run, target));
   for (auto [key, member] : kStep) json["breakdown_ms"][key] = json_number(run.step.*member);
   json["breakdown_ms"]["step"] = json_number(run.step.whole());
   json["overlap"] = json_number(run.step.overlap());
@@ -177,6 +234,7 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
   for (std::size_t v = 0; v < comparison.variants.size(); ++v) {
     json["variants"].push_back(variant_json(comparison.variants[v], summaries, v));
   }
+  json["theory"] = to_json(comparison, theory_of(comparison, target), target);
   json["runs"] = Json::array();
   for (const auto& run : comparison.runs) json["runs"].push_back(run_json(comparison, run, target));
   return json;
@@ -210,10 +268,16 @@ void take_over(Comparison& comparison, const nlohmann::json& before, std::string
 
 ComparedRun read_run(const nlohmann::json& summary, const std::filesystem::path& metrics) {
   auto run = numbers_of(summary);
+  double first_sent = read_workers(run, summary);
   std::ifstream file(metrics);
   for (std::string line; std::getline(file, line);) {
     auto json = nlohmann::json::parse(line, nullptr, false);
     if (json.is_object() && json.contains("test_accuracy")) run.curve.push_back(point_of(json));
+  }
+  divide_epochs(run.curve);
+  // The file has what the first worker sent. Where others send more or less, they do so all along.
+  if (first_sent > 0 && run.bytes_sent > 0) {
+    for (auto& point : run.curve) point.bytes_sent *= run.bytes_sent / first_sent;
   }
   return run;
 }

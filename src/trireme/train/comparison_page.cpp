@@ -37,8 +37,9 @@ std::string comparison_page(const Comparison& comparison) {
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n"
       "<noscript>This page draws with JavaScript; compare.csv beside it holds the same numbers.</noscript>\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}{}</script>\n</body>\n</html>\n",
-      escape_html(title_of(comparison)), kComparisonStyle, data, kComparisonCharts, kComparisonScript);
+      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}{}{}</script>\n</body>\n</html>\n",
+      escape_html(title_of(comparison)), kComparisonStyle, data, kComparisonCharts, kComparisonCosts,
+      kComparisonScript);
 }
 
 }  // namespace trireme::train

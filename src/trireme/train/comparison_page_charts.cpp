@@ -63,10 +63,10 @@ function showTip(event, ...content) {
 const hideTip = () => { tip.hidden = true; };
 const tipRow = (name, value) => el('div', {}, el('span', {}, ...[name].flat()), el('b', {}, value));
 
-// ---- a frame with axes; x and y are [low, high], y in per cent, ticks are values or [value, text] ----
+// ---- a frame with axes; x and y are [low, high], y in per cent or up to `most`, ticks are values or [value, text] ----
 function frame(width, height, o) {
-  const yTicks = ticks(o.y[0], o.y[1], Math.floor(height / 52)).filter(t => t >= 0 && t <= 100);
-  const left = 14 + 7.2 * Math.max(...yTicks.map(t => short(t).length)), bottom = 40, top = 12, right = 14 + (o.roomRight || 0);
+  const yTicks = ticks(o.y[0], o.y[1], Math.floor(height / 52)).filter(t => t >= 0 && t <= (o.most ?? 100));
+  const left = 14 + 7.2 * Math.max(...yTicks.map(t => short(t).length)), bottom = o.stagger ? 54 : 40, top = 12, right = 14 + (o.roomRight || 0);
   const node = svg('svg', {width, height, viewBox: `0 0 ${width} ${height}`, role: 'img', 'aria-label': o.title});
   const map = o.log ? x => Math.log2(x) : x => x;
   const [x0, x1] = o.x.map(map);
@@ -74,12 +74,13 @@ function frame(width, height, o) {
   const Y = y => height - bottom - (height - top - bottom) * (o.y[1] > o.y[0] ? (y - o.y[0]) / (o.y[1] - o.y[0]) : .5);
   for (const t of yTicks) node.append(svg('line', {class: 'grid', x1: left, x2: width - right, y1: Y(t), y2: Y(t)}), label(short(t), left - 6, Y(t) + 4, 'end'));
   node.append(svg('line', {class: 'axis', x1: left, x2: width - right, y1: height - bottom, y2: height - bottom}));
-  let free = -Infinity;
+  const free = o.stagger ? [-Infinity, -Infinity] : [-Infinity];  // rows of names below the axis
   for (const t of o.xTicks || ticks(o.x[0], o.x[1], Math.floor(width / 80)).filter(t => !o.whole || Number.isInteger(t))) {
     const [at, text] = Array.isArray(t) ? t : [t, short(t)], half = 3.4 * text.length + 3;
-    if (X(at) - half < free) continue;
-    free = X(at) + half;
-    node.append(svg('line', {class: 'axis', x1: X(at), x2: X(at), y1: height - bottom, y2: height - bottom + 4}), label(text, X(at), height - bottom + 17));
+    const row = free.findIndex(end => X(at) - half >= end);
+    if (row < 0) continue;
+    free[row] = X(at) + half;
+    node.append(svg('line', {class: 'axis', x1: X(at), x2: X(at), y1: height - bottom, y2: height - bottom + 4}), label(text, X(at), height - bottom + 17 + 14 * row));
   }
   node.append(label(o.xLabel, (left + width - right) / 2, height - 5));
   return {node, X, Y, left, right: width - right, top, bottom: height - bottom};
@@ -92,7 +93,7 @@ function range(values, share = .06) {
 // series: [{v, points: [{x, s, tip}]}], s a spread in per cent; rules: [{y, text}]
 function lineChart(width, o) {
   const height = Math.max(240, Math.min(340, width * .58));
-  const low = s => Math.max(0, lower(s)), high = s => Math.min(100, upper(s));  // a standard deviation knows no bounds
+  const low = s => Math.max(0, lower(s)), high = s => Math.min(o.most ?? 100, upper(s));  // a standard deviation knows no bounds
   const all = o.series.flatMap(s => s.points);
   if (!all.length) return el('p', {class: 'note'}, 'Nothing to draw yet.');
   const ys = all.flatMap(p => [low(p.s), high(p.s)]).concat((o.rules || []).map(r => r.y));
@@ -168,7 +169,7 @@ function barChart(width, o) {
       at += p.size;
     }
     let end = at;
-    if (r.s && r.s.count > 1) {
+    if (r.s && r.s.count > 1 && upper(r.s) - lower(r.s) > 1e-6 * most) {
       const a = X(lower(r.s)), b = X(upper(r.s));
       node.append(svg('path', {class: 'whisker', 'pointer-events': 'none', d: `M${a} ${middle - 5}v10M${a} ${middle}H${b}M${b} ${middle - 5}v10`}));
       end = Math.max(end, upper(r.s));

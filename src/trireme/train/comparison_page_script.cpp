@@ -15,17 +15,18 @@ const named = v => [swatch(v), V[v].label];
 const how = most >= 3 ? 'mean ± standard deviation over seeds' : most === 2 ? 'mean of two seeds, lowest to highest' : 'one seed each';
 
 // ---- charts ----
-// Means over the seeds after the same epoch of each.
-function curve(v, x) {
+// Means over the seeds at the same point of each.
+function curve(v, x, y = 'test_accuracy', scale = 100) {
   const points = [], runs = runsOf[v];
   for (let k = 0; k < Math.max(0, ...runs.map(r => r.curve.length)); ++k) {
-    const at = runs.map(r => r.curve[k]).filter(p => p && known(p[x]) && known(p.test_accuracy));
+    const at = runs.map(r => r.curve[k]).filter(p => p && known(p[x]) && known(p[y]));
     if (!at.length) continue;
-    const s = scaled(spreadOf(at.map(p => p.test_accuracy)), y => 100 * y);
+    const s = scaled(spreadOf(at.map(p => p[y])), value => scale * value);
     points.push({v, k, x: spreadOf(at.map(p => p[x])).mean, epoch: at[0].epoch, s});
   }
   return points;
 }
+const aims = () => known(D.target) ? [{y: 100 * D.target, text: `target ${per_cent(D.target)}`}] : [];
 const plain = x => x.toFixed(2) + '%';
 function accuracyBy(x, xLabel) {
   return width => {
@@ -35,8 +36,7 @@ function accuracyBy(x, xLabel) {
       const same = series.flatMap(o => o.points.filter(q => q.epoch === p.epoch)).sort((a, b) => b.s.mean - a.s.mean);
       return [el('b', {}, `epoch ${p.epoch}`), ...same.slice(0, 12).map(q => tipRow(named(q.v), `${plain(q.s.mean)} ${spreadWords(q.s, plain)}`))];
     };
-    const rules = known(D.target) ? [{y: 100 * D.target, text: `target ${per_cent(D.target)}`}] : [];
-    return lineChart(width, {title: 'Test accuracy', series, rules, xLabel, ...(x === 'epoch' ? {whole: true} : {x: [0, Math.max(0, ...series.flatMap(s => s.points.map(p => p.x)))]})});
+    return lineChart(width, {title: 'Test accuracy', series, rules: aims(), xLabel, ...(x === 'epoch' ? {whole: true} : {x: [0, Math.max(0, ...series.flatMap(s => s.points.map(p => p.x)))]})});
   };
 }
 let axis = 0;
@@ -57,12 +57,12 @@ function errorBy(width) {
     })}));
   const xs = V.map((_, v) => place(v)), ends = numeric ? [Math.min(...xs), Math.max(...xs)] : [-.3, texts.length - .7];
   const xTicks = numeric && !log && texts.length > 12 ? undefined : texts.map((t, i) => [numeric ? Number(t) : i, t]).sort((a, b) => a[0] - b[0]);
-  return lineChart(width, {title: `Test error by ${names[axis]}`, series, log, x: ends, xTicks, xLabel: names[axis] + (names[axis] === 'batch' ? ', samples per worker' : '') + (log ? ' (logarithmic)' : '')});
+  return lineChart(width, {title: `Test error by ${names[axis]}`, series, log, x: ends, xTicks, stagger: !numeric && texts.length > 3, xLabel: names[axis] + (names[axis] === 'batch' ? ', samples per worker' : '') + (log ? ' (logarithmic)' : '')});
 }
-function barsOf(key, format, xLabel, title) {
+function barsOf(key, format, xLabel, title, scale = 1) {
   return width => barChart(width, {title, xLabel, rows: shown().map(v => {
     const s = V[v][key], some = s.count && s.count < V[v].finished ? ` [${s.count}/${V[v].finished}]` : '';
-    return {name: V[v].label, v, s, text: (s.count ? format(s.mean) : 'not reached') + some, parts: [{size: s.mean, fill: colour(v),
+    return {name: V[v].label, v, s: scaled(s, x => x / scale), text: (s.count ? format(s.mean) : 'not reached') + some, parts: [{size: s.mean / scale, fill: colour(v),
       tip: () => [el('div', {}, el('b', {}, ...named(v))), tipRow('mean', format(s.mean)), ...(s.count > 1 ? [tipRow('lowest', format(s.low)), tipRow('highest', format(s.high))] : []), tipRow('seeds', String(s.count))]}]};
   })});
 }
@@ -104,8 +104,11 @@ function legend() {
     return button;
   }));
 }
+const COSTS = [['target_bytes', `sent to ${per_cent(D.target)}`, bytes], ['bytes_sent', 'sent by a worker', bytes], ['wait_share', 'waiting', per_cent],
+  ['staleness_mean', 'staleness', digits3], ['staleness_max', 'most stale', digits3], ['consensus', 'consensus', digits3]].filter(m => some(m[0]));
 const MEASURES = [['test_accuracy', 'test accuracy', per_cent], ['target_seconds', `time to ${per_cent(D.target)}`, seconds], ['samples_per_s', 'samples/s', grouped], ['steps', 'steps', grouped],
   ['train_seconds', 'training time', seconds], ['best_accuracy', 'best epoch', per_cent], ['train_accuracy', 'training accuracy', per_cent]];
+MEASURES.splice(D.varied.some(v => v.key.startsWith('sync.')) ? 2 : MEASURES.length, 0, ...COSTS);
 function numbers() {
   const cell = (variant, [key, , format]) => {
     const s = variant[key], mark = s.standing === 'within spread' ? ' ≈' : '';
@@ -146,12 +149,14 @@ function page() {
   document.body.append(el('main', {}, el('h1', {}, document.title), el('p', {class: 'summary'}, summary),
     ...(bad.length ? [el('p', {class: 'warn'}, `${bad.length} of ${D.runs.length} runs did not finish and are left out of all numbers: ` + bad.slice(0, 4).map(r => `${r.variant} seed ${r.seed} ${r.status}${r.error ? ` (${r.error})` : ''}`).join('; ') + (bad.length > 4 ? '; …' : ''))] : []),
     legend(), numbers(), el('div', {class: 'charts'},
-      panel('Test accuracy by epoch', `%, after each epoch; ${most > 1 ? 'bands: ' : ''}${how}`, accuracyBy('epoch', 'epoch')),
+      panel('Test accuracy by epoch', `%, when it was tested; ${most > 1 ? 'bands: ' : ''}${how}`, accuracyBy('epoch', 'epoch')),
       panel('Test accuracy by training time', '%, without the time that testing takes', accuracyBy('train_seconds', 'seconds of training')),
+      ...costPanels(),
       panel('Test error at the end', '% of test samples; whiskers: ' + how, errorBy, ...(names.length > 1 ? [pick(names, () => axis, i => { axis = i; })] : [])),
-      panel(`Time to ${aim} test accuracy`, 'Seconds of training until the end of the first epoch that reached it; shorter is better', barsOf('target_seconds', seconds, 'seconds', 'Time to accuracy')),
+      panel(`Time to ${aim} test accuracy`, 'Seconds of training until the first test that reached it; shorter is better', barsOf('target_seconds', seconds, 'seconds', 'Time to accuracy')),
       panel('Throughput', 'Training samples per second, all workers together; longer is better', barsOf('samples_per_s', grouped, 'samples per second', 'Throughput')),
-      panel('Where the time of a step goes', 'Mean over steps and seeds', breakdown, pick(['ms', 'share'], () => unit, i => { unit = i; }), keys)),
+      panel('Where the time of a step goes', 'Mean over steps and seeds', breakdown, pick(['ms', 'share'], () => unit, i => { unit = i; }), keys),
+      ...theoryPanel()),
     allRuns(), settings()), tip);
   redraw();
   let width = innerWidth;

@@ -38,6 +38,8 @@ h2 { font-size: 15px; margin: 0; font-weight: 650; }
 .charts { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 14px; }
 .charts .panel { margin: 0; display: flex; flex-direction: column; }
 @media (max-width: 860px) { .charts { grid-template-columns: minmax(0, 1fr); } main { padding: 14px 12px 32px; } .panel { padding: 12px; } }
+.charts .wide { grid-column: 1 / -1; }
+.wide .note { max-width: 110ch; } .said { margin: 6px 0 0; } table.narrow { width: auto; margin-top: 8px; }
 .head { display: flex; gap: 10px; align-items: baseline; justify-content: space-between; flex-wrap: wrap; }
 .legend { position: sticky; top: 0; z-index: 2; display: flex; flex-wrap: wrap; gap: 6px; padding: 8px 0; margin: 0 0 6px; background: var(--back); max-height: 30vh; overflow: auto; }
 .keys { display: flex; flex-wrap: wrap; gap: 3px 14px; font-size: 12.5px; color: var(--soft); margin: 4px 0 2px; }

@@ -19,6 +19,7 @@ void write_all(const Comparison& comparison, const fs::path& folder) {
   write_atomically(folder / "compare.json",
                    to_json(comparison).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   write_atomically(folder / "compare.csv", comparison_csv(comparison));
+  write_atomically(folder / "compare-curves.csv", comparison_curves_csv(comparison));
   write_atomically(folder / "compare.html", comparison_page(comparison));
 }
 

@@ -24,9 +24,9 @@ struct ComparisonPlace {
 };
 
 // All with the first seed, then all with the second, so that what disturbs the machine for a while disturbs all
-// variants. What has finished before is not run again. compare.json is written after every run, with compare.csv and
-// compare.html. Returns how many were run. Throws Error where files cannot be written or the program cannot be
-// started.
+// variants. What has finished before is not run again. compare.json is written after every run, with compare.csv,
+// compare-curves.csv and compare.html. Returns how many were run. Throws Error where files cannot be written or the
+// program cannot be started.
 int run_comparison(Comparison& comparison, const ComparisonPlace& place, const ComparisonWatch& watch = {});
 
 // The same words for each: program, train, every setting, --json and --out.

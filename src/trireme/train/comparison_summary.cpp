@@ -7,19 +7,60 @@
 namespace trireme::train {
 namespace {
 
+using M = Measure;
+using S = VariantSummary;
+using Run = ComparedRun;
+
 constexpr std::array kMeasures{
-    Measure{"test_accuracy", "test acc", Measure::kShare, Measure::kHigher, &VariantSummary::test_accuracy},
-    Measure{"target_seconds", "time to target", Measure::kSeconds, Measure::kLower, &VariantSummary::to_target},
-    Measure{"samples_per_s", "samples/s", Measure::kCount, Measure::kHigher, &VariantSummary::samples_per_second},
-    Measure{"steps", "steps", Measure::kCount, Measure::kNeither, &VariantSummary::steps},
-    Measure{"train_seconds", "train time", Measure::kSeconds, Measure::kLower, &VariantSummary::train_seconds},
-    Measure{"best_accuracy", "best acc", Measure::kShare, Measure::kHigher, &VariantSummary::best_accuracy},
-    Measure{"train_accuracy", "train acc", Measure::kShare, Measure::kNeither, &VariantSummary::train_accuracy},
+    M{"test_accuracy", "test acc", M::kShare, M::kHigher, &S::test_accuracy,
+      [](const Run& run, double) { return run.test_accuracy; }, M::kAlways},
+    M{"target_seconds", "time to target", M::kSeconds, M::kLower, &S::to_target, seconds_to, M::kAlways},
+    M{"samples_per_s", "samples/s", M::kCount, M::kHigher, &S::samples_per_second,
+      [](const Run& run, double) { return run.samples_per_second; }, M::kAlways},
+    M{"steps", "steps", M::kCount, M::kNeither, &S::steps, [](const Run& run, double) { return run.steps; },
+      M::kAlways},
+    M{"train_seconds", "train time", M::kSeconds, M::kLower, &S::train_seconds,
+      [](const Run& run, double) { return run.train_seconds; }, M::kAlways},
+    M{"best_accuracy", "best acc", M::kShare, M::kHigher, &S::best_accuracy,
+      [](const Run& run, double) { return run.best_accuracy; }, M::kAlways},
+    M{"train_accuracy", "train acc", M::kShare, M::kNeither, &S::train_accuracy,
+      [](const Run& run, double) { return run.train_accuracy(); }, M::kAlways},
+    M{"target_bytes", "sent to target", M::kBytes, M::kLower, &S::bytes_to_target, bytes_to, M::kWhereKnown},
+    M{"bytes_sent", "sent", M::kBytes, M::kLower, &S::bytes_sent, [](const Run& run, double) { return run.bytes_sent; },
+      M::kWhereKnown},
+    M{"wait_share", "wait", M::kShare, M::kLower, &S::wait_share,
+      [](const Run& run, double) { return wait_share(run); }, M::kWhereKnown},
+    M{"staleness_mean", "stale", M::kNumber, M::kNeither, &S::staleness_mean,
+      [](const Run& run, double) { return run.staleness_mean; }, M::kWhereKnown},
+    M{"staleness_max", "most stale", M::kNumber, M::kNeither, &S::staleness_max,
+      [](const Run& run, double) { return run.staleness_max; }, M::kWhereKnown},
+    M{"consensus", "consensus", M::kNumber, M::kNeither, &S::consensus,
+      [](const Run& run, double) { return run.consensus; }, M::kWhereKnown},
+    M{"wait_s", "wait", M::kSeconds, M::kLower, &S::wait_s, [](const Run& run, double) { return run.wait_s; },
+      M::kInFiles},
+    M{"compute_s", "compute", M::kSeconds, M::kNeither, &S::compute_s,
+      [](const Run& run, double) { return run.compute_s; }, M::kInFiles},
+    M{"target_steps", "steps to target", M::kCount, M::kNeither, &S::steps_to_target, steps_to, M::kInFiles},
 };
 
 }  // namespace
 
 std::span<const Measure> measures() { return kMeasures; }
+
+std::vector<Measure> shown_measures(const Comparison& comparison, const std::vector<VariantSummary>& summaries) {
+  std::vector<Measure> first, costs;
+  for (const auto& measure : kMeasures) {
+    bool known = std::ranges::any_of(summaries, [&](const auto& summary) {
+      const auto& spread = summary.*(measure.member);
+      return spread.count > 0 && spread.high > 0;
+    });
+    if (measure.shown == M::kAlways) first.push_back(measure);
+    if (measure.shown == M::kWhereKnown && known) costs.push_back(measure);
+  }
+  auto place = comparison.varies("sync.") ? first.begin() + 2 : first.end();  // after accuracy, and the time to it
+  first.insert(place, costs.begin(), costs.end());
+  return first;
+}
 
 Spread spread_of(const std::vector<double>& values) {
   Spread spread;
@@ -41,45 +82,56 @@ Spread spread_of(const std::vector<double>& values) {
   return spread;
 }
 
-double seconds_to(const ComparedRun& run, double target) {
+const CurvePoint* point_at(const ComparedRun& run, double target) {
   constexpr double kRounding = 1e-9;
   for (const auto& point : run.curve) {
-    if (point.test_accuracy >= target - kRounding) return point.train_seconds;
+    if (point.test_accuracy >= target - kRounding) return &point;
   }
-  return kUnknown;
+  return nullptr;
+}
+
+double seconds_to(const ComparedRun& run, double target) {
+  const auto* point = point_at(run, target);
+  return point ? point->train_seconds : kUnknown;
+}
+
+double bytes_to(const ComparedRun& run, double target) {
+  const auto* point = point_at(run, target);
+  return point ? point->bytes_sent : kUnknown;
+}
+
+double steps_to(const ComparedRun& run, double target) {
+  const auto* point = point_at(run, target);
+  if (!point) return kUnknown;
+  return run.worker_steps > 0 && run.steps > 0 ? point->step * run.worker_steps / run.steps : point->step;
+}
+
+double wait_share(const ComparedRun& run) {
+  double whole = run.wait_s + run.compute_s;
+  return whole > 0 ? run.wait_s / whole : kUnknown;
 }
 
 VariantSummary summarize(const Comparison& comparison, std::size_t variant, double target) {
   VariantSummary summary;
-  std::vector<double> test, best, train, seconds, steps, rate, to_target;
-  StepBreakdown sums;
-  constexpr double StepBreakdown::*kParts[] = {&StepBreakdown::forward,   &StepBreakdown::backward,
-                                               &StepBreakdown::exposed,   &StepBreakdown::communication,
-                                               &StepBreakdown::optimizer, &StepBreakdown::other};
+  std::vector<const ComparedRun*> finished;
   for (const auto& run : comparison.runs) {
     if (run.variant != variant) continue;
-    if (!run.finished()) {
+    if (run.finished()) {
+      finished.push_back(&run);
+    } else {
       ++summary.unfinished;
-      continue;
     }
-    ++summary.finished;
-    test.push_back(run.test_accuracy);
-    best.push_back(run.best_accuracy);
-    train.push_back(run.train_accuracy());
-    seconds.push_back(run.train_seconds);
-    steps.push_back(run.steps);
-    rate.push_back(run.samples_per_second);
-    to_target.push_back(seconds_to(run, target));
-    for (auto part : kParts) sums.*part += run.step.*part;
   }
-  for (auto part : kParts) summary.step.*part = sums.*part / std::max(summary.finished, 1);
-  summary.test_accuracy = spread_of(test);
-  summary.best_accuracy = spread_of(best);
-  summary.train_accuracy = spread_of(train);
-  summary.to_target = spread_of(to_target);
-  summary.train_seconds = spread_of(seconds);
-  summary.steps = spread_of(steps);
-  summary.samples_per_second = spread_of(rate);
+  summary.finished = static_cast<int>(finished.size());
+  for (const auto& measure : kMeasures) {
+    std::vector<double> values;
+    for (const auto* run : finished) values.push_back(measure.of(*run, target));
+    summary.*(measure.member) = spread_of(values);
+  }
+  for (auto part : {&StepBreakdown::forward, &StepBreakdown::backward, &StepBreakdown::exposed,
+                    &StepBreakdown::communication, &StepBreakdown::optimizer, &StepBreakdown::other}) {
+    for (const auto* run : finished) summary.step.*part += run->step.*part / summary.finished;
+  }
   return summary;
 }
 

@@ -20,28 +20,41 @@ Spread spread_of(const std::vector<double>& values);
 struct VariantSummary {
   int finished = 0, unfinished = 0;  // runs; the numbers are of the finished ones
   Spread test_accuracy, best_accuracy, train_accuracy;
-  Spread to_target;  // seconds, of the runs that got there
+  Spread to_target, bytes_to_target, steps_to_target;  // of the runs that got there
   Spread train_seconds, steps, samples_per_second;
+  Spread bytes_sent, compute_s, wait_s, wait_share;  // of a worker
+  Spread staleness_mean, staleness_max, consensus;
   StepBreakdown step;  // mean
 };
 VariantSummary summarize(const Comparison& comparison, std::size_t variant, double target);
 
-// Seconds of training until the test accuracy first was `target` at the end of an epoch; kUnknown where it never was.
+// The first point of its curve whose test accuracy was `target`; null where it never was.
+const CurvePoint* point_at(const ComparedRun& run, double target);
+// Seconds of training until then, and what a worker had sent; kUnknown where it never was.
 double seconds_to(const ComparedRun& run, double target);
+double bytes_to(const ComparedRun& run, double target);
+double steps_to(const ComparedRun& run, double target);
+// The share of a worker's time in which it waited.
+double wait_share(const ComparedRun& run);
 
 // The accuracy asked for, or else the lowest mean of the variants' final accuracies, rounded down to 0.01%: some run of
 // every variant gets there. kUnknown where nothing finished.
 double target_of(const Comparison& comparison);
 
-// What is compared, most telling first.
+// What is compared.
 struct Measure {
   std::string_view key;    // in compare.json
   std::string_view title;  // of a column
-  enum Kind { kShare, kSeconds, kCount } kind;
+  enum Kind { kShare, kSeconds, kCount, kBytes, kNumber } kind;
   enum Better { kHigher, kLower, kNeither } better;
   Spread VariantSummary::*member;
+  double (*of)(const ComparedRun& run, double target);
+  enum Shown { kAlways, kWhereKnown, kInFiles } shown;  // kWhereKnown: in a table, where some variant's is not 0
 };
 std::span<const Measure> measures();
+// Those a table of these variants has, most telling first: what synchronization costs goes to the front where the way
+// to synchronize is varied.
+std::vector<Measure> shown_measures(const Comparison& comparison, const std::vector<VariantSummary>& summaries);
 
 // How a variant stands beside the one with the best mean.
 enum class Standing {

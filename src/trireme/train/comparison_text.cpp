@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "trireme/train/comparison_summary.h"
+#include "trireme/train/comparison_theory.h"
 #include "trireme/train/text.h"
 
 namespace trireme::train {
@@ -26,15 +28,30 @@ struct Column {
 
 constexpr int kGap = 3;  // columns before a column; the last of them is for its mark
 
+struct Unit {
+  const char* name;
+  double scale = 1;
+};
+
+Unit unit_of(double mean, Measure::Kind kind) {
+  if (kind == Measure::kShare) return {"%", 0.01};
+  if (kind == Measure::kSeconds) return {" s"};
+  if (kind != Measure::kBytes || mean < 1e3) return {kind == Measure::kBytes ? " B" : ""};
+  return mean < 1e6 ? Unit{" KB", 1e3} : mean < 1e9 ? Unit{" MB", 1e6} : Unit{" GB", 1e9};
+}
+
 // With as many digits as become a number of the size of `mean`.
 std::string plain(double value, double mean, Measure::Kind kind) {
-  if (kind == Measure::kShare) return fmt::format("{:.2f}", 100 * value);
-  return kind == Measure::kSeconds ? fmt::format("{:.{}f}", value, mean < 10 ? 2 : 1) : grouped(value);
+  double scale = unit_of(mean, kind).scale;
+  if (kind == Measure::kShare) return fmt::format("{:.2f}", value / scale);
+  if (kind == Measure::kSeconds) return fmt::format("{:.{}f}", value, mean < 10 ? 2 : 1);
+  if (kind == Measure::kBytes && scale > 1) return fmt::format("{:.{}f}", value / scale, mean < 10 * scale ? 2 : 1);
+  return kind == Measure::kNumber && value < 1e3 ? fmt::format("{:.3g}", value) : grouped(value);
 }
 
 std::string cell_of(const Spread& spread, const VariantSummary& summary, Measure::Kind kind, bool unicode) {
   if (spread.count == 0) return "-";
-  const char* unit = kind == Measure::kShare ? "%" : kind == Measure::kSeconds ? " s" : "";
+  const char* unit = unit_of(spread.mean, kind).name;
   auto number = [&](double value) { return plain(value, spread.mean, kind); };
   auto text = number(spread.mean);
   if (spread.low == spread.high || spread.count == 1) {
@@ -62,16 +79,13 @@ std::vector<Column> columns_of(const Comparison& comparison, const std::vector<V
     for (const auto& variant : comparison.variants) column.cells.push_back(printable(variant.values[k]));
     column.left = true;
   }
-  for (const auto& measure : measures()) {
+  for (const auto& measure : shown_measures(comparison, summaries)) {
+    bool timed = measure.key == "target_seconds", counted = measure.key == "target_bytes";
+    if ((timed || counted) && !std::isfinite(target)) continue;
     auto& column = columns.emplace_back();
-    column.title = measure.title;
-    if (measure.key == "target_seconds") {
-      if (!std::isfinite(target)) {
-        columns.pop_back();
-        continue;
-      }
-      column.title = fmt::format("to {}", per_cent(target));
-    }
+    column.title = timed     ? fmt::format("to {}", per_cent(target))
+                   : counted ? fmt::format("sent to {}", per_cent(target))
+                             : std::string(measure.title);
     for (const auto& summary : summaries) {
       column.cells.push_back(cell_of(summary.*(measure.member), summary, measure.kind, unicode));
     }
@@ -141,7 +155,49 @@ std::string legend(const Comparison& comparison, const std::vector<VariantSummar
   }
   if (partly) say("[k/n]: only k of n runs got there; the mean is of those.");
   if (!(comparison.target > 0))
-    say("The target is the lowest mean test accuracy of the variants; times are of whole epochs.");
+    say("The target is the lowest mean test accuracy of the variants; times are known to a test: of whole epochs, or "
+        "--evals-per-epoch.");
+  return out;
+}
+
+// What the columns about synchronization mean, of those that are there.
+std::string costs_words(const std::vector<Measure>& shown, int width) {
+  constexpr std::pair<std::string_view, std::string_view> kMeaning[] = {
+      {"bytes_sent", "sent: bytes of training, by a worker"},
+      {"wait_share", "wait: the share of a worker's time"},
+      {"staleness_mean", "stale: by how many steps what was applied lagged"},
+      {"consensus", "consensus: how far the workers' weights lie from their common model"}};
+  std::vector<std::string_view> meanings;
+  for (auto [key, meaning] : kMeaning) {
+    if (std::ranges::find(shown, key, &Measure::key) != shown.end()) meanings.push_back(meaning);
+  }
+  return meanings.empty() ? "" : labelled("", 0, fmt::format("{}.", fmt::join(meanings, "; ")), width);
+}
+
+// "rank 1 in 5 of 6 runs"
+std::string straggler_words(const Comparison& comparison, int width) {
+  std::map<double, int> named;
+  int finished = 0;
+  for (const auto& run : comparison.runs) {
+    finished += run.finished();
+    if (run.finished() && run.straggler >= 0) ++named[run.straggler];
+  }
+  if (named.empty()) return "";
+  std::vector<std::string> ranks;
+  for (auto [rank, runs] : named) ranks.push_back(fmt::format("rank {:.0f} in {} of {} runs", rank, runs, finished));
+  auto given = comparison.base.straggle.empty() ? "" : fmt::format(" (--straggle {})", comparison.base.straggle);
+  return labelled(
+      "", 0,
+      fmt::format("Slow for good by its own compute, waits excluded: {}{}.", fmt::join(ranks, ", "), printable(given)),
+      width);
+}
+
+std::string theory_lines(const Comparison& comparison, double target, const Screen& screen) {
+  if (!comparison.varies("sync.") && !comparison.varies("run.workers")) return "";
+  std::string out;
+  for (const auto& line : theory_words(comparison, theory_of(comparison, target), target, screen.unicode)) {
+    out += labelled("", 0, line, screen.width);
+  }
   return out;
 }
 
@@ -173,6 +229,8 @@ std::string comparison_table(const Comparison& comparison, const Screen& screen)
   if (!left_out.empty()) {
     out += labelled("", 0, fmt::format("Not shown for want of width: {}.", fmt::join(left_out, ", ")), screen.width);
   }
+  out += costs_words(shown_measures(comparison, summaries), screen.width) + straggler_words(comparison, screen.width);
+  out += theory_lines(comparison, target, screen);
   for (const auto& run : comparison.runs) {
     if (!run.finished()) out += labelled("", 0, run_words(comparison, run), screen.width);
   }

@@ -88,7 +88,8 @@ void report(const train::Comparison& comparison, const std::string& folder, cons
   }
   if (!options.quiet) std::cout << "\n";
   std::cout << train::comparison_table(comparison, train::screen_of(STDOUT_FILENO));
-  std::cout << fmt::format("Written to {}: compare.html, compare.csv, compare.json\n", folder) << std::flush;
+  std::cout << fmt::format("Written to {}: compare.html, compare.csv, compare-curves.csv, compare.json\n", folder)
+            << std::flush;
 }
 
 void run(Options& options) {
@@ -117,8 +118,9 @@ void add_compare(CLI::App& app) {
   auto* command = app.add_subcommand("compare", "Train variants in turn and compare them");
   command->footer(
       "All flags of trireme train are understood; --out is the folder of the comparison (default runs/TIME-compare),\n"
-      "--target the accuracy whose time is compared (default: the lowest mean of the variants).\n"
-      "example: trireme compare --vary batch 32 128 512 --vary workers 1 2 --seeds 3 --epochs 4");
+      "--target or --target-accuracy the accuracy whose time is compared (default: the lowest mean of the variants).\n"
+      "example: trireme compare --vary batch 32 128 512 --vary workers 1 2 --seeds 3 --epochs 4\n"
+      "         trireme compare --vary strategy allreduce local-sgd:H=8 gossip-dpsgd --target-accuracy 0.85");
   command->add_option("--vary", options->vary, "a setting of train and the values to compare; may be repeated")
       ->type_name("NAME VALUE...")
       ->expected(1, 1 << 16);

@@ -37,6 +37,7 @@ std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command) {
   const train::Config defaults;
   for (const auto& field : train::fields()) {
     std::string key(field.key), names(field.flag);
+    if (key == "train.target") names = "--target,--target-accuracy";
     if (key == "run.workers") names = "-n,--nproc-per-node,--ranks,--workers";
     auto note = [flags, key](const std::string& text) { flags->given.emplace_back(key, text); };
     auto help = help_of(field, defaults);
