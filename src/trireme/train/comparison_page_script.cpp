@@ -50,7 +50,7 @@ function errorBy(width) {
     const rest = names.map((n, k) => k === axis ? null : `${n}=${V[v].values[k]}`).filter(Boolean).join(' ');
     if (V[v].test_accuracy.count) groups.set(rest, [...(groups.get(rest) || []), v]);
   }
-  const series = [...groups].map(([rest, list], i) => ({v: 8 * i, line: 'var(--soft)', whiskers: true, end: rest,
+  const series = [...groups].map(([rest, list], i) => ({v: 8 * i, line: numeric ? 'var(--soft)' : 'none', whiskers: true, end: rest,
     points: list.sort((a, b) => place(a) - place(b)).map(v => {
       const s = scaled(V[v].test_accuracy, a => 100 * (1 - a));
       return {v, x: place(v), s, tip: () => [el('div', {}, el('b', {}, ...named(v))), tipRow('test error', `${plain(s.mean)} ${spreadWords(s, plain)}`), tipRow('seeds', String(s.count))]};

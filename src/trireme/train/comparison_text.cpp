@@ -161,15 +161,15 @@ std::string legend(const Comparison& comparison, const std::vector<VariantSummar
 }
 
 // What the columns about synchronization mean, of those that are there.
-std::string costs_words(const std::vector<Measure>& shown, int width) {
+std::string costs_words(const std::vector<Column>& shown, int width) {
   constexpr std::pair<std::string_view, std::string_view> kMeaning[] = {
-      {"bytes_sent", "sent: bytes of training, by a worker"},
-      {"wait_share", "wait: the share of a worker's time"},
-      {"staleness_mean", "stale: by how many steps what was applied lagged"},
+      {"sent", "sent: bytes of training, by a worker"},
+      {"wait", "wait: the share of a worker's time"},
+      {"stale", "stale: by how many steps what was applied lagged"},
       {"consensus", "consensus: how far the workers' weights lie from their common model"}};
   std::vector<std::string_view> meanings;
-  for (auto [key, meaning] : kMeaning) {
-    if (std::ranges::find(shown, key, &Measure::key) != shown.end()) meanings.push_back(meaning);
+  for (auto [title, meaning] : kMeaning) {
+    if (std::ranges::find(shown, title, &Column::title) != shown.end()) meanings.push_back(meaning);
   }
   return meanings.empty() ? "" : labelled("", 0, fmt::format("{}.", fmt::join(meanings, "; ")), width);
 }
@@ -229,7 +229,7 @@ std::string comparison_table(const Comparison& comparison, const Screen& screen)
   if (!left_out.empty()) {
     out += labelled("", 0, fmt::format("Not shown for want of width: {}.", fmt::join(left_out, ", ")), screen.width);
   }
-  out += costs_words(shown_measures(comparison, summaries), screen.width) + straggler_words(comparison, screen.width);
+  out += costs_words(columns, screen.width) + straggler_words(comparison, screen.width);
   out += theory_lines(comparison, target, screen);
   for (const auto& run : comparison.runs) {
     if (!run.finished()) out += labelled("", 0, run_words(comparison, run), screen.width);

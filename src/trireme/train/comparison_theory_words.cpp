@@ -24,9 +24,9 @@ std::string pair_words(const Comparison& comparison, const StalenessPair& pair, 
                            times(pair.gap));
   if (!std::isfinite(pair.steps)) return words;
   return words + fmt::format(
-                     "; the bound takes {:.2f} times the steps to be as low, {} measured {} the steps, {:.2f} "
-                     "the time",
-                     pair.bound_steps(), per_cent(target), times(pair.steps), pair.seconds);
+                     "; the bound takes {:.2f} times the steps to be as low, measured to {} {} the steps and {} the "
+                     "time",
+                     pair.bound_steps(), per_cent(target), times(pair.steps), times(pair.seconds));
 }
 
 std::string slope_words(const Comparison& comparison, const Theory& theory, Bound bound) {
