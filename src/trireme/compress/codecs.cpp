@@ -1,0 +1,56 @@
+#include "trireme/compress/codecs.h"
+
+#include <fmt/format.h>
+
+#include "trireme/compress/error_feedback.h"
+#include "trireme/compress/kinds.h"
+
+namespace trireme::compress {
+
+const std::vector<Kind>& codecs() {
+  static const std::vector<Kind> kinds{none()};
+  return kinds;
+}
+
+namespace {
+
+bool may_feed_back(const Kind& kind) {
+  return kind.error == Kind::Error::fed_back || kind.error == Kind::Error::dropped;
+}
+
+// The settings of all codecs, for as long as their names are looked at.
+const std::vector<Setting>& kept_settings_of(const Kind& kind) {
+  static const std::vector<std::vector<Setting>> all = [] {
+    std::vector<std::vector<Setting>> lists;
+    for (const Kind& one : codecs()) lists.push_back(settings_of(one));
+    return lists;
+  }();
+  return all[static_cast<std::size_t>(&kind - codecs().data())];
+}
+
+}  // namespace
+
+std::vector<Setting> settings_of(const Kind& kind) {
+  auto settings = kind.settings;
+  if (may_feed_back(kind)) {
+    settings.push_back({"ef", kind.error == Kind::Error::fed_back ? "on" : "off",
+                        "what a message lacks is added to the next", one_of({"on", "off"})});
+  }
+  return settings;
+}
+
+Choice Choice::parse(std::string_view text) {
+  const auto [name, given] = split_choice(text);
+  const Kind& kind = find_kind("codec", codecs(), name);
+  return {&kind, Values(fmt::format("codec {}", name), kept_settings_of(kind), given)};
+}
+
+bool Choice::none() const { return kind == codecs().data(); }
+
+std::unique_ptr<Codec> Choice::make(const Tensor& tensor, const Surroundings& around) const {
+  auto codec = kind->make(values, tensor, around);
+  if (!may_feed_back(*kind) || values.is("ef", "off")) return codec;
+  return std::make_unique<ErrorFeedback>(std::move(codec), tensor.count);
+}
+
+}  // namespace trireme::compress

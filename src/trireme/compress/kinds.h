@@ -1,0 +1,9 @@
+// The entries of the list in codecs.cpp, each in the file of its name.
+#pragma once
+#include "trireme/compress/codecs.h"
+
+namespace trireme::compress {
+
+Kind none();
+
+}  // namespace trireme::compress

@@ -1,0 +1,59 @@
+// Codecs as a user writes them, for all tensors and for some.
+#include <gmock/gmock.h>
+
+#include "trireme/base/error.h"
+#include "trireme/compress/rules.h"
+
+namespace trireme::compress {
+namespace {
+
+using ::testing::HasSubstr;
+
+template <typename Body>
+std::string error_of(Body&& body) {
+  try {
+    body();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(CompressRules, DefaultsOfAllParse) {
+  for (const Kind& kind : codecs()) {
+    const auto choice = Choice::parse(kind.name);
+    EXPECT_EQ(choice.kind, &kind);
+    EXPECT_EQ(Choice::parse(choice.text()).text(), choice.text());
+    EXPECT_FALSE(kind.summary.empty());
+    for (const Setting& setting : settings_of(kind)) {
+      EXPECT_TRUE(setting.allowed.holds(setting.fallback)) << kind.name << " " << setting.name;
+      EXPECT_FALSE(setting.help.empty());
+    }
+  }
+}
+
+TEST(CompressRules, WrongNamesListAll) {
+  const auto error = error_of([] { Choice::parse("gzip"); });
+  for (const Kind& kind : codecs()) EXPECT_THAT(error, HasSubstr(kind.name));
+}
+
+TEST(CompressRules, PatternsMatchAsInAShell) {
+  EXPECT_TRUE(matches("*", ""));
+  EXPECT_TRUE(matches("fc*", "fc1.weight"));
+  EXPECT_TRUE(matches("*.bias", "layer1.0.bias"));
+  EXPECT_TRUE(matches("*a*b*", "xxaxbxab"));
+  EXPECT_TRUE(matches("fc?.weight", "fc1.weight"));
+  EXPECT_FALSE(matches("fc", "fc1"));
+  EXPECT_FALSE(matches("*.bias", "bias"));
+  EXPECT_FALSE(matches("", "x"));
+}
+
+TEST(CompressRules, RulesThatAreNoneSaySo) {
+  for (const char* wrong : {"fc1", "=none", "fc1=", ",", "fc1=none,,x=none"}) {
+    EXPECT_THAT(error_of([&] { Rules("none", wrong); }), HasSubstr("PATTERN=CODEC")) << wrong;
+  }
+  EXPECT_THAT(error_of([] { Rules("none", "fc1=zip"); }), HasSubstr("there is no codec 'zip'"));
+}
+
+}  // namespace
+}  // namespace trireme::compress
