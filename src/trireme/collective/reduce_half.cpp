@@ -3,7 +3,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "trireme/collective/reduce_half.cpp"
-#include "trireme/collective/targets.h"
+#include "trireme/base/targets.h"
 // After targets.h.
 #include "trireme/collective/fold-inl.h"
 

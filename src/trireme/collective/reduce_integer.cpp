@@ -4,7 +4,7 @@
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "trireme/collective/reduce_integer.cpp"
-#include "trireme/collective/targets.h"
+#include "trireme/base/targets.h"
 // After targets.h.
 #include "trireme/collective/fold-inl.h"
 
