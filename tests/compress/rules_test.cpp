@@ -55,5 +55,21 @@ TEST(CompressRules, RulesThatAreNoneSaySo) {
   EXPECT_THAT(error_of([] { Rules("none", "fc1=zip"); }), HasSubstr("there is no codec 'zip'"));
 }
 
+TEST(CompressRules, TheirTextsMakeThemAgain) {
+  for (const Kind& kind : codecs()) {
+    const auto text = Choice::parse(kind.name).text();
+    for (const std::string& written : {std::string(), "*.bias=none,fc*=" + text, "fc*=" + text + ",c?=none"}) {
+      const Rules rules(kind.name, written), again(rules.codec_text(), rules.rules_text());
+      EXPECT_EQ(again.text(), rules.text());
+      EXPECT_EQ(again.codec_text(), rules.codec_text());
+      EXPECT_EQ(again.rules_text(), rules.rules_text());
+      for (const char* name : {"fc1.weight", "fc1.bias", "c1", "conv"}) {
+        const Tensor tensor{name, 4096, 64, 0};
+        EXPECT_EQ(again.of(tensor).text(), rules.of(tensor).text()) << name;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace trireme::compress

@@ -90,4 +90,12 @@ std::string Rules::text() const {
   return text;
 }
 
+std::string Rules::rules_text() const {
+  std::string text;
+  for (const auto& [pattern, choice] : rules_) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", pattern, choice.text());
+  }
+  return text;
+}
+
 }  // namespace trireme::compress

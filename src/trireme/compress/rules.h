@@ -27,6 +27,9 @@ class Rules {
   bool takes_momentum() const;
   // "topk:fraction=0.01,ef=on; *.bias none"
   std::string text() const;
+  // What the same rules can be made of again, with every setting.
+  std::string codec_text() const { return fallback_.text(); }
+  std::string rules_text() const;
 
  private:
   Choice fallback_;

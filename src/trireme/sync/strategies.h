@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/base/settings.h"
+#include "trireme/compress/rules.h"
 #include "trireme/ps/client.h"
 #include "trireme/sync/strategy.h"
 
@@ -23,6 +24,7 @@ struct Surroundings {
   std::vector<ps::Tensor> tensors;
   ps::UpdateSpec update;
   double timeout_s = 60;
+  compress::Rules compress;  // what is sent; none: as it is
 };
 
 struct Kind {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,6 +38,14 @@ struct Step {
   double lr = 0;
 };
 
+// What compression did for this worker so far.
+struct Compressed {
+  std::uint64_t bytes_before = 0, bytes_after = 0;  // of what was encoded, dense; of the messages
+  double encode_s = 0, decode_s = 0;
+  double error = 0;    // ‖x − decoded‖ / ‖x‖ of what was encoded, mean over the exchanges looked at
+  double carried = 0;  // 2-norm of what error feedback holds now
+};
+
 // What a strategy has cost this worker so far.
 struct Report {
   double wait_s = 0;                           // in which it could do nothing but wait for others
@@ -45,6 +54,7 @@ struct Report {
                                                // lagged; empty where nothing is stale by construction
   double consensus = -1;  // root mean square distance of the workers' weights to their mean, at the last model();
                           // negative where all are equal by construction
+  std::optional<Compressed> compressed;  // where something is
 };
 
 class Strategy {
