@@ -1,17 +1,17 @@
 #include "trireme/compress/error_feedback.h"
 
 #include <algorithm>
-#include <cmath>
+
+#include "trireme/compress/check.h"
 
 namespace trireme::compress {
 namespace {
 
-// Nothing of x is taken in when part of it is no number.
+// Nothing of x is taken in when part of it is no number. Sums end at the largest finite numbers: what is carried stays
+// a number.
 void accumulate(std::span<const float> x, float* into) {
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!std::isfinite(x[i])) throw NotFinite(i);
-  }
-  for (std::size_t i = 0; i < x.size(); ++i) into[i] += x[i];
+  check_finite(x);
+  kernels::accumulate(x.data(), into, x.size());
 }
 
 }  // namespace

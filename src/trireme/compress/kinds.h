@@ -5,5 +5,8 @@
 namespace trireme::compress {
 
 Kind none();
+Kind fp16();
+Kind bf16();
+Kind int8();
 
 }  // namespace trireme::compress

@@ -1,23 +1,11 @@
 // No compression: 4 bytes per element, added on the way. What small tensors travel by.
-#include <cmath>
 #include <cstring>
 
+#include "trireme/compress/check.h"
 #include "trireme/compress/kinds.h"
 
 namespace trireme::compress {
 namespace {
-
-void check_finite(std::span<const float> x) {
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!std::isfinite(x[i])) throw NotFinite(i);
-  }
-}
-
-void check_length(std::span<const std::byte> message, std::size_t count) {
-  if (message.size() != count * sizeof(float)) {
-    throw ProtocolError("an uncompressed message is not as long as its tensor");
-  }
-}
 
 class None : public Codec {
  public:
@@ -32,11 +20,11 @@ class None : public Codec {
     return x.size_bytes();
   }
   void decode(std::span<const std::byte> message, std::span<float> out) const override {
-    check_length(message, out.size());
+    check_length("none", message, out.size_bytes());
     if (!out.empty()) std::memcpy(out.data(), message.data(), message.size());
   }
   void add(std::span<const std::byte> message, float factor, std::span<float> out) const override {
-    check_length(message, out.size());
+    check_length("none", message, out.size_bytes());
     for (std::size_t i = 0; i < out.size(); ++i) {
       float value;
       std::memcpy(&value, message.data() + i * sizeof value, sizeof value);

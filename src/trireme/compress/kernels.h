@@ -1,0 +1,34 @@
+// What the per-target files of codecs give, *_kernels.cpp: loops over elements, for this machine. The same bits for
+// every SIMD target: nothing is contracted, and sums have an order of their own. Pointers to bytes have any alignment;
+// `left` may be null, or x itself.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "trireme/base/dtype.h"
+
+namespace trireme::compress::kernels {
+
+// ---- For all codecs ----
+
+// The place of the first x that is infinite or no number; n where all are finite.
+std::size_t first_not_finite(const float* x, std::size_t n);
+// e ← e + x, but no further than the largest finite numbers.
+void accumulate(const float* x, float* e, std::size_t n);
+
+// ---- fp16, bf16 ----
+
+// out ← x within ±limit as f16 or bf16, unless out is null; left ← x − that. False where some x is not finite: then
+// what was written means nothing, as with all that follow.
+bool halve(DType type, const float* x, std::size_t n, float limit, std::byte* out, float* left);
+void widen(DType type, const std::byte* halves, std::size_t n, float* out);
+void widen_add(DType type, const std::byte* halves, std::size_t n, float factor, float* out);
+
+// ---- int8 ----
+
+inline constexpr std::size_t kInt8Block = 256;
+bool int8_encode(const float* x, std::size_t n, std::byte* message, float* left);
+void int8_decode(const std::byte* message, std::size_t n, float* out);
+void int8_add(const std::byte* message, std::size_t n, float factor, float* out);
+
+}  // namespace trireme::compress::kernels
