@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "trireme/compress/check.h"
 
 namespace trireme::compress {
@@ -18,12 +20,17 @@ std::size_t BlockCodec::encode(std::size_t, std::span<const float> x, std::byte*
 
 void BlockCodec::check(std::span<const std::byte> message, std::size_t count) const {
   check_length(form_.codec, message, most_bytes(count));
-  const std::size_t stride = form_.bytes(form_.elements);
+  const std::size_t stride = form_.bytes(form_.elements), head = form_.scales * sizeof(float);
   for (std::size_t at = 0; at < message.size(); at += stride) {
+    const auto block = message.subspan(at, std::min(stride, message.size() - at));
     for (std::size_t i = 0; i < form_.scales; ++i) {
-      if (!is_scale(float_at(message.data() + at + i * sizeof(float)))) {
+      if (!is_scale(float_at(block.data() + i * sizeof(float)))) {
         throw ProtocolError(fmt::format("{}: the scale of block {} is no size", form_.codec, at / stride));
       }
+    }
+    if (form_.most == std::byte{255}) continue;
+    if (std::ranges::max(block.subspan(head)) > form_.most) {
+      throw ProtocolError(fmt::format("{}: block {} holds codes that there are not", form_.codec, at / stride));
     }
   }
 }

@@ -23,6 +23,7 @@ class BlockCodec : public Codec {
     std::size_t elements;  // B
     std::size_t scales = 1;
     std::size_t planes = 1, per_byte = 1;
+    std::byte most{255};  // the largest byte a plane may hold
     std::size_t bytes(std::size_t n) const { return scales * sizeof(float) + planes * ((n + per_byte - 1) / per_byte); }
   };
   explicit BlockCodec(const Form& form) : form_(form) {}

@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "trireme/base/dtype.h"
 
@@ -30,5 +31,29 @@ inline constexpr std::size_t kInt8Block = 256;
 bool int8_encode(const float* x, std::size_t n, std::byte* message, float* left);
 void int8_decode(const std::byte* message, std::size_t n, float* out);
 void int8_add(const std::byte* message, std::size_t n, float factor, float* out);
+
+// ---- qsgd, terngrad: random numbers come from the key, the block and the element alone ----
+
+inline constexpr std::size_t kQsgdBlock = 256;
+bool qsgd_encode(const float* x, std::size_t n, int bits, std::uint64_t key, std::byte* message, float* left);
+void qsgd_decode(const std::byte* message, std::size_t n, int bits, float* out);
+void qsgd_add(const std::byte* message, std::size_t n, int bits, float factor, float* out);
+
+inline constexpr std::size_t kTernBlock = 320;
+bool tern_encode(const float* x, std::size_t n, std::uint64_t key, std::byte* message, float* left);
+void tern_decode(const std::byte* message, std::size_t n, float* out);
+void tern_add(const std::byte* message, std::size_t n, float factor, float* out);
+
+// ---- sign, onebit ----
+
+inline constexpr std::size_t kSignBlock = 256;
+bool sign_encode(const float* x, std::size_t n, std::byte* message, float* left);
+void sign_decode(const std::byte* message, std::size_t n, float* out);
+void sign_add(const std::byte* message, std::size_t n, float factor, float* out);
+// out ← factor · the sum of the scales, with the sign most messages say.
+void sign_vote(std::span<const std::span<const std::byte>> messages, std::size_t n, float factor, float* out);
+bool onebit_encode(const float* x, std::size_t n, std::byte* message, float* left);
+void onebit_decode(const std::byte* message, std::size_t n, float* out);
+void onebit_add(const std::byte* message, std::size_t n, float factor, float* out);
 
 }  // namespace trireme::compress::kernels

@@ -8,5 +8,9 @@ Kind none();
 Kind fp16();
 Kind bf16();
 Kind int8();
+Kind qsgd();
+Kind terngrad();
+Kind sign();
+Kind onebit();
 
 }  // namespace trireme::compress
