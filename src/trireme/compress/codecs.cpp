@@ -8,7 +8,9 @@
 namespace trireme::compress {
 
 const std::vector<Kind>& codecs() {
-  static const std::vector<Kind> kinds{none(), fp16(), bf16(), int8(), qsgd(), terngrad(), sign(), onebit()};
+  static const std::vector<Kind> kinds{
+      none(), fp16(), bf16(), int8(), qsgd(), terngrad(), sign(), onebit(), threshold(), topk(),
+  };
   return kinds;
 }
 

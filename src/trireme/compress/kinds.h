@@ -12,5 +12,7 @@ Kind qsgd();
 Kind terngrad();
 Kind sign();
 Kind onebit();
+Kind threshold();
+Kind topk();
 
 }  // namespace trireme::compress

@@ -1,0 +1,35 @@
+// Positions drawn at random, the same wherever they are drawn from the same seed: one per stratum. n elements are cut
+// into k strata, the first n mod k of ⌊n/k⌋ + 1 elements, the others of ⌊n/k⌋; of each one element is drawn, all
+// equally likely (to 2^-24, for strata below 2^40 elements). Ascending, without repetition, in k steps that do not
+// depend on each other.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace trireme::compress {
+
+// SplitMix64 (Steele, Lea and Flood, 2014): the i-th number that follows a seed.
+inline std::uint64_t mixed(std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+class Strata {
+ public:
+  // 1 ≤ k ≤ n.
+  Strata(std::size_t n, std::size_t k) : width_(n / k), wider_(n % k) {}
+  std::size_t width(std::size_t i) const { return width_ + (i < wider_); }
+  std::size_t start(std::size_t i) const { return i * width_ + (i < wider_ ? i : wider_); }
+  // The position drawn of stratum i.
+  std::size_t draw(std::uint64_t seed, std::size_t i) const {
+    return start(i) + static_cast<std::size_t>(static_cast<Wide>(mixed(seed, i)) * width(i) >> 64);
+  }
+
+ private:
+  __extension__ using Wide = unsigned __int128;
+  std::size_t width_, wider_;
+};
+
+}  // namespace trireme::compress
