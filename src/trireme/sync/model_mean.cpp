@@ -1,0 +1,38 @@
+#include "trireme/sync/model_mean.h"
+
+namespace trireme::sync {
+
+std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around, Op op) {
+  if (around.compress.none()) return nullptr;
+  std::vector<compress::Tensor> tensors;
+  for (const auto& tensor : around.tensors) {
+    tensors.push_back({tensor.name, tensor.count, tensor.rows, static_cast<int>(tensors.size())});
+  }
+  return std::make_unique<CompressedMean>(around.world, tensors,
+                                          CompressedMean::Settings{.rules = around.compress,
+                                                                   .seed = around.seed,
+                                                                   .steps_per_epoch = around.steps_per_epoch,
+                                                                   .momentum = around.update.momentum,
+                                                                   .op = op});
+}
+
+void add_to(Report& report, const CompressedMean* codes) {
+  if (!codes) return;
+  report.bytes_sent += codes->bytes_sent();
+  report.compressed = codes->report();
+}
+
+void ModelMean::operator()(std::span<const float> mine, std::span<const float> common, std::span<float> out) {
+  if (!codes_) return world_.all_reduce(mine, out, Op::avg);
+  if (difference_.size() == 0) difference_ = Flat(world_, mine.size());
+  for (std::size_t i = 0; i < mine.size(); ++i) difference_[i] = mine[i] - common[i];
+  (*codes_)(difference_.span());
+  for (std::size_t i = 0; i < mine.size(); ++i) out[i] = common[i] + difference_[i];
+}
+
+void ModelMean::operator()(std::span<float> weights) {
+  (*this)(weights, common_.span(), weights);
+  if (codes_) common_ = weights;
+}
+
+}  // namespace trireme::sync

@@ -1,0 +1,42 @@
+// The mean of all workers' models: as they are, or as codes of how each differs from weights that all have in common.
+#pragma once
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "trireme/sync/compressed_mean.h"
+#include "trireme/sync/flat.h"
+#include "trireme/sync/strategies.h"
+
+namespace trireme::sync {
+
+// Gradients' or models' codes, as the surroundings say; none where nothing is compressed. Collective.
+std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around, Op op);
+// Adds what it did to a report.
+void add_to(Report& report, const CompressedMean* codes);
+
+class ModelMean {
+ public:
+  // Collective.
+  explicit ModelMean(const Surroundings& around) : world_(around.world), codes_(make_compressed_mean(around, Op::avg)) {}
+
+  // out ← (1/P) Σ mine. `common` is the same on every worker, and near. `out` may be `mine`. Collective.
+  void operator()(std::span<const float> mine, std::span<const float> common, std::span<float> out);
+  // For workers whose models are equal after every mean: those are what they have in common.
+  void start(std::span<const float> weights) {
+    if (codes_) common_ = Flat(world_, weights);
+  }
+  void operator()(std::span<float> weights);
+
+  Report report(Report report) const {
+    add_to(report, codes_.get());
+    return report;
+  }
+
+ private:
+  Communicator& world_;
+  std::unique_ptr<CompressedMean> codes_;
+  Flat common_, difference_;  // with codes only
+};
+
+}  // namespace trireme::sync
