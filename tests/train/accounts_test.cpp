@@ -17,7 +17,8 @@ TEST(Accounts, EveryoneSeesEveryone) {
     Accounts mine;
     for (int step = 0; step < 50; ++step) mine.step(0.001 * (world.rank() + 1), 0.5);
     mine.step(9, 0);  // one that took long changes nothing about what is typical
-    auto all = mine.of_all(crew, 100 + static_cast<std::uint64_t>(world.rank()), {{0, 40}, {2, 11}, {500, 1}});
+    sync::Report report{.stale = {{0, 40}, {2, 11}, {500, 1}}, .compressed = sync::Compressed{900, 50}};
+    auto all = mine.of_all(crew, 100 + static_cast<std::uint64_t>(world.rank()), report);
     ASSERT_EQ(all.size(), 3u);
     for (int rank = 0; rank < 3; ++rank) {
       const auto& its = all[static_cast<std::size_t>(rank)];
@@ -27,6 +28,7 @@ TEST(Accounts, EveryoneSeesEveryone) {
       EXPECT_NEAR(its.wait_s, 25, 1e-9);
       EXPECT_NEAR(its.typical_s, 0.001 * (rank + 1), 1e-12);
       EXPECT_EQ(its.bytes_sent, 100u + static_cast<unsigned>(rank));
+      EXPECT_EQ(its.bytes_dense, 950u + static_cast<unsigned>(rank));
       EXPECT_EQ(its.stale, (std::map<std::int64_t, std::int64_t>{{0, 40}, {2, 11}, {63, 1}}));
       EXPECT_NEAR(its.mean_stale(), (2 * 11 + 63) / 52.0, 1e-12);
       EXPECT_EQ(to_json(its)["staleness"]["histogram"]["2"], 11);

@@ -15,7 +15,7 @@ class Rules {
   // `rules`: "fc*=topk:0.01,*.bias=none"; * stands for any characters, ? for one; of those that match a name the first
   // counts, else `codec`. A part that begins with the name of a setting of the codec before it belongs to that codec:
   // "fc*=topk:0.01,ef=off,*.bias=none" are two rules. Throws ConfigError.
-  Rules(std::string_view codec, std::string_view rules);
+  Rules(std::string_view codec, std::string_view rules = {});
 
   // Whether nothing is compressed.
   bool none() const;

@@ -230,6 +230,7 @@ void DataParallel::average_buffers() {
 const std::vector<BadGradient>& DataParallel::bad_gradients() const { return impl_->reducer.bad_gradients(); }
 const ExchangeTimes& DataParallel::times() const { return impl_->reducer.times(); }
 std::vector<std::string> DataParallel::unused() const { return impl_->reducer.unused(); }
+std::optional<sync::Compressed> DataParallel::compressed() const { return impl_->reducer.compressed(); }
 std::string DataParallel::describe() const { return impl_->reducer.describe(); }
 std::size_t DataParallel::bucket_count() const { return impl_->reducer.bucket_count(); }
 

@@ -20,6 +20,7 @@
 #include "trireme/collective/communicator.h"
 #include "trireme/sync/all_reduce.h"
 #include "trireme/sync/bucket.h"
+#include "trireme/sync/compressed_mean.h"
 
 namespace trireme {
 
@@ -32,6 +33,7 @@ struct DataParallelOptions {
   bool check_finite = false;            // look for NaN and infinity before the exchange; see bad_gradients()
   Op op = Op::avg;                      // or sum, for a loss that is already divided by all ranks' samples
   sync::BucketHook hook;                // exchanges a bucket; none: `op` by all-reduce
+  sync::Codes compress;                 // how gradients travel: {.rules = {"topk:0.01"}}; by default as they are
 };
 
 // What one backward cost this rank, in seconds.
@@ -117,6 +119,8 @@ class DataParallel {
   void average_buffers();
 
   const ExchangeTimes& times() const;
+  // What compression did so far; nothing where there is none.
+  std::optional<sync::Compressed> compressed() const;
   // Names of the parameters that no rank's last backward used; their .grad was left alone.
   std::vector<std::string> unused() const;
   // One line: how many buckets of which sizes, by which plan, in line or in the background.

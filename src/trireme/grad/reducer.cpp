@@ -24,6 +24,22 @@ plan::PlanChoice choice_of(const DataParallelOptions& options) {
                                                        : options.bucket_plan);
 }
 
+std::unique_ptr<sync::CompressedMean> codes_for(const std::vector<Parameter>& parameters, Communicator& comm,
+                                                const DataParallelOptions& options) {
+  if (options.compress.rules.none()) return nullptr;
+  if (options.hook) throw ConfigError("a hook exchanges gradients its own way: leave out the compression");
+  std::vector<compress::Tensor> tensors;
+  for (const auto& [name, tensor] : parameters) {
+    tensors.push_back({name, static_cast<std::size_t>(tensor.numel()),
+                       static_cast<std::size_t>(tensor.dim() > 0 ? std::max<std::int64_t>(tensor.size(0), 1) : 1),
+                       static_cast<int>(tensors.size())});
+  }
+  using sync::Roads;
+  return std::make_unique<sync::CompressedMean>(comm, tensors, options.compress, options.op,
+                                                options.check_finite ? Roads::NotFinite::counts_as_zero  // and is told
+                                                                     : Roads::NotFinite::is_an_error);
+}
+
 }  // namespace
 
 Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const DataParallelOptions& options)
@@ -34,8 +50,11 @@ Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const Da
       threads_(options.threads),
       check_finite_(options.check_finite),
       op_(options.op),
-      plain_(!options.hook),
-      hook_(options.hook ? options.hook : sync::all_reduce(comm, turn_, options.op)),
+      codes_(codes_for(parameters_, comm, options)),
+      plain_(!options.hook && !codes_),
+      hook_(options.hook ? options.hook
+            : codes_     ? codes_->hook(turn_)
+                         : sync::all_reduce(comm, turn_, options.op)),
       timings_(parameters_.size()),
       places_(parameters_.size()),
       born_in_heap_(parameters_.size()),
@@ -189,7 +208,9 @@ plan::Buckets Reducer::cut(const std::vector<int>& order) {
   if (measured) {
     std::size_t all = 0;
     for (const auto& parameter : parameters_) all += parameter.tensor.nbytes();
-    costs = measure_costs(comm_, turn_, turn_ == sync::Turn::background && has_spare_core(comm_, threads_), all);
+    const bool spare = turn_ == sync::Turn::background && has_spare_core(comm_, threads_);
+    costs = codes_ ? measure_costs(comm_, turn_, spare, all, [&](std::size_t n) { return codes_->rehearsal(n); })
+                   : measure_costs(comm_, turn_, spare, all);
     ready = timings_.medians();
     comm_.all_reduce(ready, Op::avg);
   }
@@ -271,8 +292,9 @@ std::string Reducer::describe() const {
     return bytes < (1 << 20) ? fmt::format("{:.0f} KiB", bytes / 1024.) : fmt::format("{:.1f} MiB", bytes / 1048576.);
   };
   auto sizes = buckets_.empty() ? "" : least == most ? mib(most) : fmt::format("{} to {}", mib(least), mib(most));
+  const auto how = turn_ == sync::Turn::in_line ? "in line" : "in the background";
   return fmt::format("{} bucket{} ({}), plan {}, {}", buckets_.size(), buckets_.size() == 1 ? "" : "s", sizes,
-                     choice_.name, turn_ == sync::Turn::in_line ? "in line" : "in the background");
+                     choice_.name, how);
 }
 
 }  // namespace trireme::grad

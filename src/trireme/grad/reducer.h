@@ -39,6 +39,7 @@ class Reducer {
   std::vector<std::string> unused() const;
   std::string describe() const;
   std::size_t bucket_count() const { return buckets_.size(); }
+  std::optional<sync::Compressed> compressed() const { return codes_ ? std::optional(codes_->report()) : std::nullopt; }
 
  private:
   struct Open {
@@ -73,7 +74,8 @@ class Reducer {
   const int threads_;
   const bool check_finite_;
   const Op op_;
-  const bool plain_;  // the exchange is ours: it adds what it is given, and nothing else
+  std::unique_ptr<sync::CompressedMean> codes_;  // where gradients travel as codes
+  const bool plain_;                             // the exchange is ours: it adds what it is given, and nothing else
   sync::BucketHook hook_;
   Timings timings_;
 

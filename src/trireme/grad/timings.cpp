@@ -43,18 +43,26 @@ double interpolate(const std::vector<std::pair<double, double>>& points, double 
 
 }  // namespace
 
-plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most) {
+plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most,
+                                Rehearse rehearse) {
   constexpr std::size_t kLargest = 16 << 20;
   most = std::clamp<std::size_t>(most, 64 << 10, kLargest);
   auto memory = comm.allocate<float>(most / sizeof(float));
   auto source = std::make_unique<float[]>(most / sizeof(float));
   std::memset(memory.get(), 0, most);
   std::memset(source.get(), 0, most);
+  if (!rehearse) {
+    rehearse = [&](std::size_t bytes) -> std::function<void()> {
+      View data(memory.get(), bytes / sizeof(float), DType::f32);
+      return [&comm, turn, data] {
+        turn == sync::Turn::in_line ? comm.all_reduce(data) : comm.async().all_reduce(data).wait();
+      };
+    };
+  }
   std::vector<std::pair<double, double>> points;
   double wall = 0, processor = 0;
   for (std::size_t bytes = 256; bytes <= most; bytes *= 8) {
-    View data(memory.get(), bytes / sizeof(float), DType::f32);
-    auto exchange = [&] { turn == sync::Turn::in_line ? comm.all_reduce(data) : comm.async().all_reduce(data).wait(); };
+    const auto exchange = rehearse(bytes);
     exchange();
     double before = processor_seconds(), begin = now_seconds();
     points.push_back({static_cast<double>(bytes), quickest(3, exchange)});

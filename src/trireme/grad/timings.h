@@ -1,6 +1,7 @@
 // What the bucket planner is told: when gradients become ready, what an all-reduce costs here, and when to look again.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "trireme/collective/communicator.h"
@@ -9,9 +10,11 @@
 
 namespace trireme::grad {
 
-// Measures T(n) on buffers in the heap, up to `most` bytes, the way buckets will travel. Collective; some
-// milliseconds. The costs are this rank's.
-plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most);
+// Measures T(n) on buffers in the heap, up to `most` bytes, the way buckets will travel: `exchange` makes ready what
+// is timed, an all-reduce where there is none. Collective; some milliseconds. The costs are this rank's.
+using Rehearse = std::function<std::function<void()>(std::size_t bytes)>;
+plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most,
+                                Rehearse exchange = {});
 
 // When each parameter's gradient was ready, over the steps that count.
 class Timings {

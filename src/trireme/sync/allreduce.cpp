@@ -9,12 +9,16 @@ namespace {
 
 class Allreduce : public OneLearner {
  public:
-  using OneLearner::OneLearner;
+  explicit Allreduce(const Surroundings& around) : OneLearner(around.world), codes_(around.codes()) {}
   bool in_backward() const override { return true; }
+  Codes codes() const override { return codes_; }
   bool shares_gradient() const override { return true; }
   bool meets(std::int64_t) const override { return true; }
   void finish() override {}
   void model(std::span<float> out) override { copy(weights_, out); }
+
+ private:
+  const Codes codes_;
 };
 
 }  // namespace
@@ -23,8 +27,9 @@ Kind allreduce() {
   return {.name = "allreduce",
           .summary = "synchronous mean of gradients, each step",
           .settings = {},
+          .compresses = Kind::Compresses::gradients,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<Allreduce>(around.world);
+            return std::make_unique<Allreduce>(around);
           }};
 }
 

@@ -2,6 +2,7 @@
 // starts that would be the mean of unrelated models; all start from the same here.
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/mean.h"
+#include "trireme/sync/model_mean.h"
 #include "trireme/sync/one_learner.h"
 
 namespace trireme::sync {
@@ -9,14 +10,20 @@ namespace {
 
 class AverageAtEnd : public OneLearner {
  public:
-  using OneLearner::OneLearner;
+  explicit AverageAtEnd(const Surroundings& around) : OneLearner(around.world), mean_(around) {}
+
+  void start() override { mean_.start(weights_); }
   // Who never speaks must not stray: with much momentum models end in valleys whose mean lies on a ridge.
   Pace pace(double momentum) const override { return {std::min(momentum, 0.5), 1}; }
   void finish() override {
     Waiting waiting(report_);
-    world_.all_reduce(weights_, Op::avg);
+    mean_(weights_);
   }
   void model(std::span<float> out) override { report_.consensus = mean_of_all(world_, weights_, out); }
+  Report report() const override { return mean_.report(report_); }
+
+ private:
+  ModelMean mean_;
 };
 
 }  // namespace
@@ -25,8 +32,9 @@ Kind average_at_end() {
   return {.name = "average-at-end",
           .summary = "every worker on its own; models averaged once, at the end",
           .settings = {},
+          .compresses = Kind::Compresses::models,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<AverageAtEnd>(around.world);
+            return std::make_unique<AverageAtEnd>(around);
           }};
 }
 

@@ -32,10 +32,13 @@ class Done : public Pending {
 
 }  // namespace
 
-CompressedMean::CompressedMean(Communicator& world, const std::vector<compress::Tensor>& tensors, Settings settings)
-    : settings_(std::move(settings)),
+CompressedMean::CompressedMean(Communicator& world, const std::vector<compress::Tensor>& tensors, Codes codes, Op op,
+                               Roads::NotFinite not_finite)
+    : codes_(std::move(codes)),
+      op_(op),
+      not_finite_(not_finite),
       group_(*world.split(0, world.rank())),
-      roads_(group_, settings_.op, settings_.not_finite) {
+      roads_(group_, op, not_finite) {
   for (const auto& tensor : tensors) members_.push_back(member_of(tensor));
 }
 
@@ -44,12 +47,12 @@ CompressedMean::~CompressedMean() {
 }
 
 CompressedMean::Member CompressedMean::member_of(const compress::Tensor& tensor) const {
-  const auto& choice = settings_.rules.of(tensor);
-  compress::Surroundings around{.seed = settings_.seed,
+  const auto& choice = codes_.rules.of(tensor);
+  compress::Surroundings around{.seed = codes_.seed,
                                 .rank = group_.rank(),
                                 .workers = group_.size(),
-                                .steps_per_epoch = settings_.steps_per_epoch,
-                                .momentum = settings_.momentum};
+                                .steps_per_epoch = codes_.steps_per_epoch,
+                                .momentum = codes_.momentum};
   Member member{tensor, choice.make(tensor, around), nullptr, choice.none()};
   if (member.codec->road() == compress::Road::scatter) {
     const auto share = share_of(tensor.count, member.codec->block(), group_.size(), group_.rank());
@@ -62,7 +65,7 @@ CompressedMean::Member CompressedMean::member_of(const compress::Tensor& tensor)
 void CompressedMean::exchange(const std::vector<std::pair<Member*, std::span<float>>>& parts, View whole) {
   dense_bytes_ += 2.0 * (group_.size() - 1) / group_.size() * static_cast<double>(whole.count * size_of(whole.dtype));
   if (std::ranges::all_of(parts, [](const auto& part) { return part.first->none; })) {
-    group_.all_reduce(whole, settings_.op);
+    group_.all_reduce(whole, op_);
     return;
   }
   const bool looking = exchanges_++ % kLookEvery == 0;
@@ -94,7 +97,7 @@ void CompressedMean::look(const std::vector<Coded>& coded, const std::vector<dou
 }
 
 void CompressedMean::exchange(const Bucket& bucket) {
-  if (bucket.data.dtype != DType::f32) return group_.all_reduce(bucket.data, settings_.op);
+  if (bucket.data.dtype != DType::f32) return group_.all_reduce(bucket.data, op_);
   std::vector<std::pair<Member*, std::span<float>>> parts;
   auto* memory = static_cast<float*>(bucket.data.data);
   for (const Segment& segment : bucket.segments) {
@@ -150,7 +153,7 @@ std::function<void()> CompressedMean::rehearsal(std::size_t bytes) {
     state = state * 1664525 + 1013904223;
     memory[static_cast<std::ptrdiff_t>(i)] = static_cast<float>(state >> 8) * 0x1p-24f - 0.5f;
   }
-  auto roads = std::make_shared<Roads>(group_, settings_.op, settings_.not_finite);
+  auto roads = std::make_shared<Roads>(group_, op_, not_finite_);
   return [this, member, memory, count, roads] {
     const auto before = group_.bytes_sent();
     const Coded coded{&member->tensor.name, member->codec.get(), member->again.get(), {memory.get(), count}};
@@ -159,12 +162,12 @@ std::function<void()> CompressedMean::rehearsal(std::size_t bytes) {
   };
 }
 
-Report::Compressed CompressedMean::report() const {
-  Report::Compressed report{.bytes_before = static_cast<std::uint64_t>(dense_bytes_),
-                            .bytes_after = bytes_sent(),
-                            .encode_s = roads_.encode_s(),
-                            .decode_s = roads_.decode_s(),
-                            .error = looks_ > 0 ? errors_ / looks_ : 0};
+Compressed CompressedMean::report() const {
+  Compressed report{.bytes_before = static_cast<std::uint64_t>(dense_bytes_),
+                    .bytes_after = bytes_sent(),
+                    .encode_s = roads_.encode_s(),
+                    .decode_s = roads_.decode_s(),
+                    .error = looks_ > 0 ? errors_ / looks_ : 0};
   double square = 0;
   for (const Member& member : members_) square += std::pow(norm(member.codec->carried()), 2);
   report.carried = std::sqrt(square);

@@ -1,34 +1,25 @@
-// The mean, or the sum, of all ranks' tensors, sent as codes (compress/). One codec per tensor, by the rules; in buckets
-// while backward runs, or all tensors of a model at once.
+// The mean, or the sum, of all ranks' tensors, sent as codes (compress/). One codec per tensor, by the rules; in
+// buckets while backward runs, or all tensors of a model at once.
 #pragma once
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "trireme/compress/rules.h"
 #include "trireme/sync/all_reduce.h"
 #include "trireme/sync/background.h"
 #include "trireme/sync/bucket.h"
+#include "trireme/sync/codes.h"
 #include "trireme/sync/roads.h"
-#include "trireme/sync/strategy.h"
 
 namespace trireme::sync {
 
 class CompressedMean {
  public:
-  // What its codecs are made with.
-  struct Settings {
-    compress::Rules rules;
-    std::uint64_t seed = 1;
-    std::int64_t steps_per_epoch = 1;
-    double momentum = 0;  // for codecs that take it over
-    Op op = Op::avg;
-    Roads::NotFinite not_finite = Roads::NotFinite::is_an_error;
-  };
-  // For these tensors, in the order of their numbers. Collective: takes a group of its own, so that its calls and others
-  // do not meet. `world` must outlive it.
-  CompressedMean(Communicator& world, const std::vector<compress::Tensor>& tensors, Settings settings);
+  // For these tensors, in the order of their numbers. `op`: avg or sum. Collective: takes a group of its own, so that
+  // its calls and others do not meet. `world` must outlive it.
+  CompressedMean(Communicator& world, const std::vector<compress::Tensor>& tensors, Codes codes, Op op,
+                 Roads::NotFinite not_finite = Roads::NotFinite::is_an_error);
   // When something has failed in the middle of an exchange, the others are told.
   ~CompressedMean();
   CompressedMean(const CompressedMean&) = delete;
@@ -45,7 +36,7 @@ class CompressedMean {
   std::function<void()> rehearsal(std::size_t bytes);
 
   // What it has done so far. While no exchange is under way.
-  Report::Compressed report() const;
+  Compressed report() const;
   // By this rank, without rehearsals.
   std::uint64_t bytes_sent() const { return group_.bytes_sent() - rehearsed_bytes_; }
 
@@ -61,7 +52,9 @@ class CompressedMean {
   void look(const std::vector<Coded>& coded, const std::vector<double>& before);
   std::unique_ptr<Pending> begin(Turn turn, std::function<void()> work);
 
-  const Settings settings_;
+  const Codes codes_;
+  const Op op_;
+  const Roads::NotFinite not_finite_;
   Communicator group_;
   std::vector<Member> members_;
   Roads roads_;

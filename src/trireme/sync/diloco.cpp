@@ -5,6 +5,7 @@
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/mean.h"
+#include "trireme/sync/model_mean.h"
 #include "trireme/sync/one_learner.h"
 
 namespace trireme::sync {
@@ -12,8 +13,12 @@ namespace {
 
 class DiLoCo : public OneLearner {
  public:
-  DiLoCo(Communicator& world, std::int64_t period, double rate, double momentum)
-      : OneLearner(world), period_(period), rate_(static_cast<float>(rate)), mu_(static_cast<float>(momentum)) {}
+  DiLoCo(const Surroundings& around, std::int64_t period, double rate, double momentum)
+      : OneLearner(around.world),
+        period_(period),
+        rate_(static_cast<float>(rate)),
+        mu_(static_cast<float>(momentum)),
+        mean_(around) {}
 
   void start() override {
     theta_ = Flat(world_, weights_);
@@ -33,12 +38,13 @@ class DiLoCo : public OneLearner {
     report_.consensus = distance_to(world_, theta_.span(), weights_);
   }
   std::vector<std::pair<std::string, std::span<float>>> state() override { return {{"momentum", momentum_.span()}}; }
+  Report report() const override { return mean_.report(report_); }
 
  private:
   void outer_step() {
     {
       Waiting waiting(report_);
-      world_.all_reduce(weights_, Op::avg);
+      mean_(weights_, theta_.span(), weights_);
     }
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       const float delta = theta_[i] - weights_[i];
@@ -52,6 +58,7 @@ class DiLoCo : public OneLearner {
   const std::int64_t period_;  // H
   const float rate_;           // η_o
   const float mu_;
+  ModelMean mean_;
   Flat theta_;
   Flat momentum_;  // m
   bool moved_ = false;
@@ -65,8 +72,9 @@ Kind diloco() {
           .settings = {{"H", "16", "steps between outer steps", whole_number(1, kMany)},
                        {"outer-lr", "0.7", "learning rate of the outer step", number(0, 10)},
                        {"outer-momentum", "0.5", "Nesterov momentum of the outer step", number(0, 0.9999)}},
+          .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<DiLoCo>(around.world, values.integer("H"), values.number("outer-lr"),
+            return std::make_unique<DiLoCo>(around, values.integer("H"), values.number("outer-lr"),
                                             values.number("outer-momentum"));
           }};
 }

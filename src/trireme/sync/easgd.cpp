@@ -6,6 +6,7 @@
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/mean.h"
+#include "trireme/sync/model_mean.h"
 #include "trireme/sync/one_learner.h"
 
 namespace trireme::sync {
@@ -15,8 +16,8 @@ constexpr double kBeta = 0.9;
 
 class Easgd : public OneLearner {
  public:
-  Easgd(Communicator& world, std::int64_t period, double alpha)
-      : OneLearner(world), period_(period), alpha_(static_cast<float>(alpha)) {}
+  Easgd(const Surroundings& around, std::int64_t period, double alpha)
+      : OneLearner(around.world), period_(period), alpha_(static_cast<float>(alpha)), mean_of_all_(around) {}
 
   void start() override {
     centre_ = Flat(world_, weights_);
@@ -27,7 +28,7 @@ class Easgd : public OneLearner {
     if (!meets(step.number)) return;
     {
       Waiting waiting(report_);
-      world_.all_reduce(weights_, mean_.span(), Op::avg);
+      mean_of_all_(weights_, centre_.span(), mean_.span());
     }
     const float beta = alpha_ * static_cast<float>(world_.size());
     for (std::size_t i = 0; i < weights_.size(); ++i) {
@@ -40,10 +41,12 @@ class Easgd : public OneLearner {
     copy(centre_.span(), out);
     report_.consensus = distance_to(world_, centre_.span(), weights_);
   }
+  Report report() const override { return mean_of_all_.report(report_); }
 
  private:
   const std::int64_t period_;  // τ
   const float alpha_;
+  ModelMean mean_of_all_;
   Flat centre_;  // x̃
   Flat mean_;
 };
@@ -55,9 +58,10 @@ Kind easgd() {
           .summary = "every worker on its own, tied to a centre by a spring",
           .settings = {{"tau", "8", "steps between pulls", whole_number(1, kMany)},
                        {"alpha", "auto", "strength of a pull; auto: 0.9 / workers", number(0, 1, {"auto"})}},
+          .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             const double alpha = values.is("alpha", "auto") ? kBeta / around.world.size() : values.number("alpha");
-            return std::make_unique<Easgd>(around.world, values.integer("tau"), alpha);
+            return std::make_unique<Easgd>(around, values.integer("tau"), alpha);
           }};
 }
 

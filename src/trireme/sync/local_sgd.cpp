@@ -3,6 +3,7 @@
 // 2(N−1)/N of a model sent every H steps. H = 1 with plain SGD is the mean of gradients.
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/mean.h"
+#include "trireme/sync/model_mean.h"
 #include "trireme/sync/one_learner.h"
 
 namespace trireme::sync {
@@ -10,22 +11,26 @@ namespace {
 
 class LocalSgd : public OneLearner {
  public:
-  LocalSgd(Communicator& world, std::int64_t period) : OneLearner(world), period_(period) {}
+  LocalSgd(const Surroundings& around, std::int64_t period)
+      : OneLearner(around.world), period_(period), mean_(around) {}
 
+  void start() override { mean_.start(weights_); }
   bool meets(std::int64_t step) const override { return (step + 1) % period_ == 0; }
   void after_step(const Step& step) override {
     if (meets(step.number)) average();
   }
   void finish() override { average(); }
   void model(std::span<float> out) override { report_.consensus = mean_of_all(world_, weights_, out); }
+  Report report() const override { return mean_.report(report_); }
 
  private:
   void average() {
     Waiting waiting(report_);
-    world_.all_reduce(weights_, Op::avg);
+    mean_(weights_);
   }
 
   const std::int64_t period_;  // H
+  ModelMean mean_;
 };
 
 }  // namespace
@@ -34,8 +39,9 @@ Kind local_sgd() {
   return {.name = "local-sgd",
           .summary = "every worker on its own; models averaged every H steps",
           .settings = {{"H", "8", "steps between averages", whole_number(1, kMany)}},
+          .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<LocalSgd>(around.world, values.integer("H"));
+            return std::make_unique<LocalSgd>(around, values.integer("H"));
           }};
 }
 

@@ -1,5 +1,8 @@
 #include "trireme/sync/model_mean.h"
 
+#include <algorithm>
+#include <cmath>
+
 namespace trireme::sync {
 
 std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around, Op op) {
@@ -8,18 +11,24 @@ std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around,
   for (const auto& tensor : around.tensors) {
     tensors.push_back({tensor.name, tensor.count, tensor.rows, static_cast<int>(tensors.size())});
   }
-  return std::make_unique<CompressedMean>(around.world, tensors,
-                                          CompressedMean::Settings{.rules = around.compress,
-                                                                   .seed = around.seed,
-                                                                   .steps_per_epoch = around.steps_per_epoch,
-                                                                   .momentum = around.update.momentum,
-                                                                   .op = op});
+  return std::make_unique<CompressedMean>(around.world, tensors, around.codes(), op);
 }
 
 void add_to(Report& report, const CompressedMean* codes) {
   if (!codes) return;
   report.bytes_sent += codes->bytes_sent();
-  report.compressed = codes->report();
+  const auto more = codes->report();
+  if (!report.compressed) {
+    report.compressed = more;
+    return;
+  }
+  auto& sum = *report.compressed;
+  sum.bytes_before += more.bytes_before;
+  sum.bytes_after += more.bytes_after;
+  sum.encode_s += more.encode_s;
+  sum.decode_s += more.decode_s;
+  sum.error = std::max(sum.error, more.error);
+  sum.carried = std::hypot(sum.carried, more.carried);
 }
 
 void ModelMean::operator()(std::span<const float> mine, std::span<const float> common, std::span<float> out) {

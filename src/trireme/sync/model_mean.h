@@ -18,7 +18,8 @@ void add_to(Report& report, const CompressedMean* codes);
 class ModelMean {
  public:
   // Collective.
-  explicit ModelMean(const Surroundings& around) : world_(around.world), codes_(make_compressed_mean(around, Op::avg)) {}
+  explicit ModelMean(const Surroundings& around)
+      : world_(around.world), codes_(make_compressed_mean(around, Op::avg)) {}
 
   // out ← (1/P) Σ mine. `common` is the same on every worker, and near. `out` may be `mine`. Collective.
   void operator()(std::span<const float> mine, std::span<const float> common, std::span<float> out);

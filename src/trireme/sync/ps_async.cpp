@@ -11,6 +11,7 @@ Kind ps_async() {
           .settings = {{"read", "step", "weights are read once a step, or live: others' updates land while it computes",
                         one_of({"step", "live"})}},
           .needs_servers = true,
+          .compresses = Kind::Compresses::gradients,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<ServerWorker>(
                 around, ps::Consistency::asynchronous(),

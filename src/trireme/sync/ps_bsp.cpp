@@ -10,6 +10,7 @@ Kind ps_bsp() {
           .summary = "parameter server; all workers wait for each other, every step",
           .settings = {},
           .needs_servers = true,
+          .compresses = Kind::Compresses::gradients,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<ServerWorker>(around, ps::Consistency::bsp());
           }};

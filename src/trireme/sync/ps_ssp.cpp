@@ -10,6 +10,7 @@ Kind ps_ssp() {
           .summary = "parameter server; no worker is more than s steps ahead of another",
           .settings = {{"s", "3", "steps a worker may be ahead", whole_number(0, kMany)}},
           .needs_servers = true,
+          .compresses = Kind::Compresses::gradients,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<ServerWorker>(
                 around, ps::Consistency::ssp(static_cast<std::uint64_t>(values.integer("s"))));

@@ -46,7 +46,8 @@ Share share_of(std::size_t count, std::size_t block, int ranks, int rank) {
 
 void Roads::exchange(std::span<const Coded> tensors) {
   for (DType type : {DType::f32, DType::f16, DType::bf16}) {
-    sum(those(tensors, [&](const Coded& one) { return one.codec->road() == Road::sum && one.codec->term_type() == type; }),
+    sum(those(tensors,
+              [&](const Coded& one) { return one.codec->road() == Road::sum && one.codec->term_type() == type; }),
         type);
   }
   scatter(those(tensors, [](const Coded& one) { return one.codec->road() == Road::scatter; }));
@@ -168,9 +169,8 @@ void Roads::gather(std::span<const Coded> tensors) {
     Timed timed(encode_s_);
     auto place = mine;
     for (const Coded& tensor : tensors) {
-      const auto bytes = encode(tensor, tensor.x, [&](std::span<float> x) {
-        return tensor.codec->encode(0, x, place, tensor.left);
-      });
+      const auto bytes =
+          encode(tensor, tensor.x, [&](std::span<float> x) { return tensor.codec->encode(0, x, place, tensor.left); });
       place += bytes;
       lengths.push_back(static_cast<std::int64_t>(bytes));
     }

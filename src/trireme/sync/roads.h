@@ -1,4 +1,5 @@
-// How the codes of all ranks become the mean of what they stand for: the three roads of compress/codec.h, by collectives.
+// How the codes of all ranks become the mean of what they stand for: the three roads of compress/codec.h, by
+// collectives.
 //
 // P ranks; a tensor of n bytes is encoded in b of them (a share of it in b/P). Sent by each rank:
 //   sum      2(P−1)/P · b, per round

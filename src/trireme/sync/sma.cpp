@@ -11,6 +11,7 @@
 #include "trireme/base/error.h"
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
+#include "trireme/sync/model_mean.h"
 #include "trireme/sync/one_learner.h"
 #include "trireme/sync/under_way.h"
 
@@ -25,8 +26,11 @@ class Sma : public Strategy {
     double momentum;
     std::int64_t period;
   };
-  Sma(Communicator& world, const Settings& settings)
-      : world_(world), settings_(settings), mu_(static_cast<float>(settings.momentum)) {}
+  Sma(const Surroundings& around, const Settings& settings)
+      : world_(around.world),
+        settings_(settings),
+        mu_(static_cast<float>(settings.momentum)),
+        codes_(make_compressed_mean(around, Op::sum)) {}
 
   int learners() const override { return settings_.learners; }
   bool meets(std::int64_t step) const override { return (step + 1) % settings_.period == 0; }
@@ -57,7 +61,11 @@ class Sma : public Strategy {
     for (const Replica& replica : replicas_) {
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += alpha_ * (replica.weights[i] - z_[i]);
     }
-    exchange_.add(world_.async().all_reduce(sum, Op::sum));
+    if (codes_) {
+      coded_ = codes_->start(sum);
+    } else {
+      exchange_.add(world_.async().all_reduce(sum, Op::sum));
+    }
   }
 
   void after_backward(const Step& step) override {
@@ -67,7 +75,7 @@ class Sma : public Strategy {
     }
     {
       Waiting waiting(report_);
-      exchange_.wait();
+      codes_ ? coded_->wait() : exchange_.wait();
     }
     for (std::size_t i = 0; i < z_.size(); ++i) {
       velocity_[i] = sum_[i] + mu_ * velocity_[i];
@@ -89,7 +97,11 @@ class Sma : public Strategy {
     report_.consensus = std::sqrt(square[0] / static_cast<double>(all_learners_));
   }
   std::vector<std::pair<std::string, std::span<float>>> state() override { return {{"velocity", velocity_.span()}}; }
-  Report report() const override { return report_; }
+  Report report() const override {
+    auto report = report_;
+    add_to(report, codes_.get());
+    return report;
+  }
 
  private:
   bool knows(const Replica& replica) const {
@@ -107,6 +119,8 @@ class Sma : public Strategy {
   Flat velocity_;  // z − z_prev
   Flat sum_;       // Σ c_j
   UnderWay exchange_{world_};
+  std::unique_ptr<CompressedMean> codes_;  // where Σ c_j travels as codes
+  std::unique_ptr<Pending> coded_;
   Report report_;
 };
 
@@ -121,13 +135,14 @@ Kind sma() {
                         number(0, 1, {"auto"})},
                        {"momentum", "0.9", "momentum of the central model", number(0, 0.9999)},
                        {"tau", "1", "steps between corrections", whole_number(1, kMany)}},
+          .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             const bool chosen = !values.is("learners", "auto");
             return std::make_unique<Sma>(
-                around.world, Sma::Settings{.learners = chosen ? static_cast<int>(values.integer("learners")) : 0,
-                                            .alpha = values.is("alpha", "auto") ? -1 : values.number("alpha"),
-                                            .momentum = values.number("momentum"),
-                                            .period = values.integer("tau")});
+                around, Sma::Settings{.learners = chosen ? static_cast<int>(values.integer("learners")) : 0,
+                                      .alpha = values.is("alpha", "auto") ? -1 : values.number("alpha"),
+                                      .momentum = values.number("momentum"),
+                                      .period = values.integer("tau")});
           }};
 }
 

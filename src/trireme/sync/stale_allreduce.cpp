@@ -3,8 +3,11 @@
 //   w_{k+1} = w_k − η·(1/N) Σ_i g_i(w_{k−s}, of step k−s)
 // The gradient of step k travels in slot k mod (s+1). The first s steps leave the weights where they are; the last s
 // gradients are delivered by drain(). s = 0 is allreduce. 2(N−1)/N of a model sent per step.
+#include <deque>
+
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
+#include "trireme/sync/model_mean.h"
 #include "trireme/sync/one_learner.h"
 #include "trireme/sync/under_way.h"
 
@@ -13,7 +16,8 @@ namespace {
 
 class StaleAllreduce : public OneLearner {
  public:
-  StaleAllreduce(Communicator& world, std::int64_t staleness) : OneLearner(world), staleness_(staleness) {}
+  StaleAllreduce(const Surroundings& around, std::int64_t staleness)
+      : OneLearner(around.world), staleness_(staleness), codes_(make_compressed_mean(around, Op::sum)) {}
 
   bool shares_gradient() const override { return true; }
   Pace pace(double momentum) const override {
@@ -30,7 +34,11 @@ class StaleAllreduce : public OneLearner {
   void after_backward(const Step&) override {
     auto& slot = slot_of(sent_++);
     slot = gradient_;
-    under_way_.add(world_.async().all_reduce(slot.span(), Op::sum));
+    if (codes_) {
+      coded_.push_back(codes_->start(slot.span()));
+    } else {
+      under_way_.add(world_.async().all_reduce(slot.span(), Op::sum));
+    }
     skips_ = sent_ - applied_ <= staleness_;
     if (!skips_) deliver();
   }
@@ -43,6 +51,11 @@ class StaleAllreduce : public OneLearner {
   }
 
   void finish() override {}
+  Report report() const override {
+    auto report = report_;
+    add_to(report, codes_.get());
+    return report;
+  }
   void model(std::span<float> out) override { copy(weights_, out); }
 
  private:
@@ -52,7 +65,12 @@ class StaleAllreduce : public OneLearner {
   void deliver() {
     {
       Waiting waiting(report_);
-      under_way_.wait_first(1);
+      if (codes_) {
+        coded_.front()->wait();
+        coded_.pop_front();
+      } else {
+        under_way_.wait_first(1);
+      }
     }
     copy(slot_of(applied_).span(), gradient_);
     ++report_.stale[std::min(applied_, staleness_)];
@@ -62,6 +80,8 @@ class StaleAllreduce : public OneLearner {
   const std::int64_t staleness_;  // s
   std::vector<Flat> slots_;
   UnderWay under_way_{world_};  // those of steps applied_ … sent_ − 1
+  std::unique_ptr<CompressedMean> codes_;
+  std::deque<std::unique_ptr<Pending>> coded_;  // the same, where they travel as codes
   // Steps whose gradients were sent, and were put in place. Invariant: applied_ ≤ sent_ ≤ applied_ + s between steps.
   std::int64_t sent_ = 0, applied_ = 0;
   bool skips_ = false;
@@ -73,8 +93,9 @@ Kind stale_allreduce() {
   return {.name = "stale-allreduce",
           .summary = "mean of gradients, applied s steps later",
           .settings = {{"s", "1", "steps a mean may travel", whole_number(0, 64)}},
+          .compresses = Kind::Compresses::gradients,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<StaleAllreduce>(around.world, values.integer("s"));
+            return std::make_unique<StaleAllreduce>(around, values.integer("s"));
           }};
 }
 

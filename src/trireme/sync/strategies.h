@@ -21,10 +21,12 @@ struct Surroundings {
   // Where there are servers: this worker's end of them, the model in the order of its flat weights, and what they do
   // with gradients.
   ps::Client* client = nullptr;
-  std::vector<ps::Tensor> tensors;
+  std::vector<ps::Tensor> tensors;  // where something is compressed, too
   ps::UpdateSpec update;
   double timeout_s = 60;
   compress::Rules compress;  // what is sent; none: as it is
+  double momentum = 0;       // of the optimizer, where a codec takes its place
+  Codes codes() const { return {compress, seed, steps_per_epoch, momentum}; }
 };
 
 struct Kind {
@@ -32,6 +34,8 @@ struct Kind {
   std::string_view summary;  // one line
   std::vector<Setting> settings;
   bool needs_servers = false;
+  // What of it may travel as codes (compress/).
+  enum class Compresses { nothing, gradients, models } compresses = Compresses::nothing;
   std::unique_ptr<Strategy> (*make)(const Values& values, const Surroundings& around);
 };
 

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "trireme/sync/bucket.h"
+#include "trireme/sync/codes.h"
 
 namespace trireme::sync {
 
@@ -36,14 +37,6 @@ struct Replica {
 struct Step {
   std::int64_t number = 0;  // this worker's, from 0; goes on counting after a resume
   double lr = 0;
-};
-
-// What compression did for this worker so far.
-struct Compressed {
-  std::uint64_t bytes_before = 0, bytes_after = 0;  // of what was encoded, dense; of the messages
-  double encode_s = 0, decode_s = 0;
-  double error = 0;    // ‖x − decoded‖ / ‖x‖ of what was encoded, mean over the exchanges looked at
-  double carried = 0;  // 2-norm of what error feedback holds now
 };
 
 // What a strategy has cost this worker so far.
@@ -64,6 +57,8 @@ class Strategy {
   // Whether gradients are exchanged while backward runs, bucket by bucket (grad/): there is nothing else to do then,
   // and of all that follows only finish() is called.
   virtual bool in_backward() const { return false; }
+  // How they travel then.
+  virtual Codes codes() const { return {}; }
   // Whether a replica's gradient, scaled so that the sum over all workers is the mean over the global batch (true), or
   // the mean over the worker's own batch (false), is what it is trained with.
   virtual bool shares_gradient() const { return false; }

@@ -48,7 +48,8 @@ nlohmann::ordered_json to_json(const WorkerAccount& account) {
                               {"compute_s", account.compute_s},
                               {"wait_s", account.wait_s},
                               {"typical_step_ms", 1e3 * account.typical_s},
-                              {"bytes_sent", account.bytes_sent}};
+                              {"bytes_sent", account.bytes_sent},
+                              {"bytes_dense", account.bytes_dense}};
   if (!account.stale.empty()) {
     nlohmann::ordered_json histogram;
     for (auto [by, steps] : account.stale) histogram[std::to_string(by)] = steps;
@@ -73,6 +74,28 @@ std::string workers_table(std::span<const WorkerAccount> accounts, double consen
   return text;
 }
 
+nlohmann::ordered_json to_json(const sync::Compressed& compressed) {
+  return {{"encode_s", compressed.encode_s},
+          {"decode_s", compressed.decode_s},
+          {"relative_error", compressed.error},
+          {"carried_norm", compressed.carried}};
+}
+
+std::string compression_line(std::span<const WorkerAccount> accounts, const sync::Compressed& of_first) {
+  double sent = 0, dense = 0;
+  for (const auto& account : accounts) {
+    sent += static_cast<double>(account.bytes_sent);
+    dense += static_cast<double>(account.bytes_dense);
+  }
+  const double steps = accounts.empty() ? 1 : static_cast<double>(std::max<std::int64_t>(accounts[0].steps, 1));
+  return fmt::format(
+      "compression: {} sent instead of {} ({:.1f} times less); encoding {:.2f} ms, decoding {:.2f} ms a "
+      "step; relative error {:.3g}, carried {:.3g}",
+      bytes_text(static_cast<std::uint64_t>(sent)), bytes_text(static_cast<std::uint64_t>(dense)),
+      sent > 0 ? dense / sent : 1, 1e3 * of_first.encode_s / steps, 1e3 * of_first.decode_s / steps, of_first.error,
+      of_first.carried);
+}
+
 void Accounts::step(double compute_s, double wait_s) {
   ++steps_;
   compute_s_ += compute_s;
@@ -87,10 +110,9 @@ void Accounts::step(double compute_s, double wait_s) {
 
 double Accounts::typical_s() const { return median(recent_); }
 
-std::vector<WorkerAccount> Accounts::of_all(Crew& crew, std::uint64_t bytes_sent,
-                                            const std::map<std::int64_t, std::int64_t>& stale) const {
+std::vector<WorkerAccount> Accounts::of_all(Crew& crew, std::uint64_t bytes_sent, const sync::Report& report) const {
   // A sum in which every worker has a place of its own.
-  constexpr std::size_t kNumbers = 5 + kStaleKinds;
+  constexpr std::size_t kNumbers = 6 + kStaleKinds;
   std::vector<double> all(kNumbers * static_cast<std::size_t>(crew.size()));
   double* mine = all.data() + kNumbers * static_cast<std::size_t>(crew.rank());
   mine[0] = static_cast<double>(steps_);
@@ -98,17 +120,26 @@ std::vector<WorkerAccount> Accounts::of_all(Crew& crew, std::uint64_t bytes_sent
   mine[2] = wait_s_;
   mine[3] = typical_s();
   mine[4] = static_cast<double>(bytes_sent);
-  for (auto [by, steps] : stale) {
-    mine[5 + std::min<std::size_t>(static_cast<std::size_t>(by), kStaleKinds - 1)] += static_cast<double>(steps);
+  mine[5] = mine[4];
+  if (const auto& codes = report.compressed) {
+    mine[5] += static_cast<double>(codes->bytes_before) - static_cast<double>(codes->bytes_after);
+  }
+  for (auto [by, steps] : report.stale) {
+    mine[6 + std::min<std::size_t>(static_cast<std::size_t>(by), kStaleKinds - 1)] += static_cast<double>(steps);
   }
   crew.sum(all);
   std::vector<WorkerAccount> accounts;
   for (int rank = 0; rank < crew.size(); ++rank) {
     const double* its = all.data() + kNumbers * static_cast<std::size_t>(rank);
-    WorkerAccount account{rank,   static_cast<std::int64_t>(its[0]), its[1], its[2],
-                          its[3], static_cast<std::uint64_t>(its[4])};
+    WorkerAccount account{rank,
+                          static_cast<std::int64_t>(its[0]),
+                          its[1],
+                          its[2],
+                          its[3],
+                          static_cast<std::uint64_t>(its[4]),
+                          static_cast<std::uint64_t>(std::max(its[5], 0.0))};
     for (std::size_t by = 0; by < kStaleKinds; ++by) {
-      if (its[5 + by] > 0) account.stale[static_cast<std::int64_t>(by)] = static_cast<std::int64_t>(its[5 + by]);
+      if (its[6 + by] > 0) account.stale[static_cast<std::int64_t>(by)] = static_cast<std::int64_t>(its[6 + by]);
     }
     accounts.push_back(std::move(account));
   }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/sync/strategy.h"
 #include "trireme/train/crew.h"
 
 namespace trireme::train {
@@ -19,12 +20,17 @@ struct WorkerAccount {
   double wait_s = 0;     // for others, and for bytes on their way
   double typical_s = 0;  // the median of a step's own compute, of the last some hundred
   std::uint64_t bytes_sent = 0;
+  std::uint64_t bytes_dense = 0;               // that would have been sent without compression
   std::map<std::int64_t, std::int64_t> stale;  // steps by staleness
 
   double mean_stale() const;
   std::int64_t most_stale() const;
 };
 nlohmann::ordered_json to_json(const WorkerAccount& account);
+
+// One line: what was sent instead of what, the time it took per step, what codes lacked.
+std::string compression_line(std::span<const WorkerAccount> accounts, const sync::Compressed& of_first);
+nlohmann::ordered_json to_json(const sync::Compressed& compressed);
 
 // A line per worker, and one about consensus where it is not negative.
 std::string workers_table(std::span<const WorkerAccount> accounts, double consensus);
@@ -34,8 +40,7 @@ class Accounts {
   void step(double compute_s, double wait_s);
   double typical_s() const;
   // Every worker's, on each; the arguments are this worker's. Collective.
-  std::vector<WorkerAccount> of_all(Crew& crew, std::uint64_t bytes_sent,
-                                    const std::map<std::int64_t, std::int64_t>& stale) const;
+  std::vector<WorkerAccount> of_all(Crew& crew, std::uint64_t bytes_sent, const sync::Report& report) const;
 
  private:
   static constexpr std::size_t kRecent = 400, kSettling = 5;  // the first steps warm up

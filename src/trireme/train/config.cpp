@@ -11,6 +11,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/compress/rules.h"
 #include "trireme/net/emulate/network.h"
 #include "trireme/plan/bucket_plan.h"
 #include "trireme/sync/strategies.h"
@@ -65,6 +66,10 @@ constexpr std::array kFields{
     Field{"sync.strategy", "--strategy", "NAME[:key=value,…]: how workers synchronize; one of", &C::strategy},
     Field{"sync.servers", "--servers", "ps-*: as many processes, or colocated: one in each worker", &C::servers},
     Field{"sync.replicas", "--replicas", "ps-*: servers that keep a copy of each weight", &C::replicas},
+    Field{"sync.compress", "--compress", "CODEC[:value][,key=value,…]: what is sent is made small; one of",
+          &C::compress},
+    Field{"sync.compress_rule", "--compress-rule", "codecs by parameter name: 'fc*=topk:0.01,*.bias=none'",
+          &C::compress_rule},
     Field{"sync.straggle", "--straggle", "slow workers down: rank=1,factor=3 or random,p=0.1,ms=50", &C::straggle},
     Field{"exchange.bucket_plan", "--bucket-plan", "cap:25, tensor, one, mgwfbp or optimal", &C::bucket_plan},
     Field{"exchange.algorithm", "--algorithm", "of all-reduce; see trireme check", &C::algorithm},
@@ -175,6 +180,36 @@ void check_strategy(const Config& config) {
   }
 }
 
+// What may travel as codes, and what must not.
+void check_compression(const Config& config) {
+  const compress::Rules rules(config.compress, config.compress_rule);
+  if (rules.none()) return;
+  using Compresses = sync::Kind::Compresses;
+  const auto& kind = *sync::Choice::parse(config.strategy).kind;
+  if (kind.compresses == Compresses::nothing) {
+    std::vector<std::string_view> able;
+    for (const auto& one : sync::strategies()) {
+      if (one.compresses != Compresses::nothing) able.push_back(one.name);
+    }
+    throw ConfigError(
+        fmt::format("--compress: {} sends nothing that could be compressed; choose {}", kind.name, listed(able)));
+  }
+  if (config.deterministic) {
+    throw ConfigError("--deterministic: codes depend on the number of workers; leave out --compress");
+  }
+  if (!rules.takes_momentum()) return;
+  if (kind.compresses == Compresses::models) {
+    throw ConfigError(
+        fmt::format("--compress {}: for gradients only, but {} sends models", config.compress, kind.name));
+  }
+  if (config.optimizer != "sgd" || config.nesterov) {
+    throw ConfigError(
+        fmt::format("--compress {}: it takes the place of sgd's momentum; use --optimizer sgd without "
+                    "--nesterov",
+                    config.compress));
+  }
+}
+
 }  // namespace
 
 std::span<const Field> fields() { return kFields; }
@@ -241,6 +276,7 @@ void check(const Config& config) {
   plan::parse_bucket_plan(config.bucket_plan);
   Straggle{config.straggle};
   check_strategy(config);
+  check_compression(config);
   at_least("--batch", config.batch, 1);
   at_least("--epochs", config.epochs, 1);
   at_least("--accumulate", config.accumulate, 1);

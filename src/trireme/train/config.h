@@ -36,6 +36,7 @@ struct Config {
   // sync
   std::string strategy = "allreduce", straggle, servers = "colocated";
   std::int64_t replicas = 1;
+  std::string compress = "none", compress_rule;
   // exchange
   std::string bucket_plan = "optimal", algorithm = "auto", transport = "auto", exchange = "auto";
   std::int64_t lanes = 1;

@@ -7,8 +7,9 @@
 namespace trireme::train {
 namespace {
 
-DataParallelOptions exchange_options(const Config& config) {
+DataParallelOptions exchange_options(const Config& config, const sync::Strategy& strategy) {
   DataParallelOptions options;
+  options.compress = strategy.codes();
   options.bucket_plan = config.bucket_plan;
   options.sync_batch_norm = config.sync_batch_norm;
   options.check_finite = true;
@@ -51,7 +52,7 @@ Communicator world_of_one(const Options& options) {
 Learner::Learner(const Config& config, Workload workload, Communicator& world, int stream, sync::Strategy& strategy)
     : work(std::move(workload)),
       comm(strategy.in_backward() ? world : alone.emplace(world_of_one())),
-      net(data_parallel(*laid_out(work, flat, world, strategy).model, comm, exchange_options(config))),
+      net(data_parallel(*laid_out(work, flat, world, strategy).model, comm, exchange_options(config, strategy))),
       gradients(config, work, net, comm, stream, strategy.shares_gradient() ? Scale::share : Scale::own),
       optimizer(make_optimizer(config.optimizer, parameters(*work.model), optimizer_options(config, strategy))) {}
 

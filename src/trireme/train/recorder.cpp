@@ -173,7 +173,7 @@ void Recorder::write_trace_of_all() {
 }
 
 nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std::string_view status,
-                                const std::vector<WorkerAccount>& workers, double consensus) {
+                                const std::vector<WorkerAccount>& workers, const sync::Report& report) {
   write_trace_of_all();
   if (!writes_) return {};
   StepBreakdown mean = sums_;
@@ -200,9 +200,21 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
                            {"step", mean.whole()}}},
                          {"overlap", mean.overlap()},
                          {"strategy", config_.strategy},
+                         {"compress", config_.compress},
                          {"workers", nlohmann::json::array()}};
-  for (const auto& account : workers) summary["workers"] += nlohmann::json(to_json(account));
-  if (consensus >= 0) summary["consensus"] = consensus;
+  std::uint64_t sent = 0, dense = 0;
+  for (const auto& account : workers) {
+    summary["workers"] += nlohmann::json(to_json(account));
+    sent += account.bytes_sent;
+    dense += account.bytes_dense;
+  }
+  summary["bytes_sent"] = sent;
+  summary["bytes_dense"] = dense;
+  if (report.compressed) {
+    summary["compression"] = to_json(*report.compressed);
+    summary["compression"]["ratio"] = sent > 0 ? static_cast<double>(dense) / static_cast<double>(sent) : 1.0;
+  }
+  if (report.consensus >= 0) summary["consensus"] = report.consensus;
   auto straggler = persistent_straggler(workers);
   summary["straggler"] = straggler ? nlohmann::json(straggler->rank) : nlohmann::json(nullptr);
   if (config_.target > 0) {
@@ -213,8 +225,9 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   std::vector<std::string> files{"run.json", "metrics.jsonl"};
   if (config_.trace_steps > 0) files.push_back("trace.json");
   if (workers.size() > 1 && (straggler || config_.strategy != "allreduce" || !config_.straggle.empty())) {
-    progress_->table(workers_table(workers, consensus));
+    progress_->table(workers_table(workers, report.consensus));
   }
+  if (report.compressed) progress_->message(compression_line(workers, *report.compressed));
   if (straggler) progress_->message(straggler->text());
   progress_->summary({mean, test.accuracy, place.train_seconds, place.step, rate, config_.out, files});
   summary["out"] = config_.out;

@@ -10,7 +10,8 @@ namespace {
 constexpr const char* kOfStrategy = "strategy.";
 
 ps::UpdateSpec server_update(const Config& config) {
-  return {.name = config.optimizer == "sgd" && config.momentum > 0 ? "momentum" : config.optimizer,
+  const bool elsewhere = compress::Rules(config.compress, config.compress_rule).takes_momentum();
+  return {.name = config.optimizer == "sgd" && config.momentum > 0 && !elsewhere ? "momentum" : config.optimizer,
           .momentum = config.momentum,
           .weight_decay = config.weight_decay,
           .nesterov = config.nesterov,
@@ -29,15 +30,16 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Worklo
                             .total_steps = config.steps > 0 ? config.steps : config.epochs * steps_per_epoch,
                             .seed = static_cast<std::uint64_t>(config.seed),
                             .client = client,
-                            .timeout_s = config.timeout};
-  if (choice.kind->needs_servers) {
-    around.tensors = Flat::outline(*work.model);
-    around.update = server_update(config);
-  }
+                            .timeout_s = config.timeout,
+                            .compress = {config.compress, config.compress_rule}};
+  if (around.compress.takes_momentum()) around.momentum = config.momentum;
+  if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(*work.model);
+  if (choice.kind->needs_servers) around.update = server_update(config);
   return choice.make(around);
 }
 
 sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
+  if (compress::Rules(config.compress, config.compress_rule).takes_momentum()) return {0, 1};
   return config.optimizer == "sgd" ? strategy.pace(config.momentum) : sync::Strategy::Pace{config.momentum, 1};
 }
 

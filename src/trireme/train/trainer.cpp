@@ -102,8 +102,9 @@ class Run {
     }
     end();
     auto report = strategy_->report();
-    auto workers = accounts_.of_all(crew_, sent_, report.stale);
-    auto summary = recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report.consensus);
+    if (auto codes = learners_.first().net.compressed()) report.compressed = codes;
+    auto workers = accounts_.of_all(crew_, sent_, report);
+    auto summary = recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report);
     return {summary, stopped_};
   }
 
@@ -340,7 +341,10 @@ class Run {
   }
 
   // Bytes sent for training, by this worker.
-  std::uint64_t traffic() const { return world_.bytes_sent() + strategy_->report().bytes_sent; }
+  std::uint64_t traffic() {
+    const auto codes = learners_.first().net.compressed();
+    return world_.bytes_sent() + strategy_->report().bytes_sent + (codes ? codes->bytes_after : 0);
+  }
 
   void save(std::optional<double> metric) {
     with_the_model([&] {

@@ -1,0 +1,25 @@
+// How what is sent is made small (compress/), and what came of it.
+#pragma once
+#include <cstdint>
+
+#include "trireme/compress/rules.h"
+
+namespace trireme::sync {
+
+// What codecs are made with, the same on every worker.
+struct Codes {
+  compress::Rules rules;  // {"topk:0.01", "*.bias=none"}; without any, all goes as it is
+  std::uint64_t seed = 1;
+  std::int64_t steps_per_epoch = 1;
+  double momentum = 0;  // of the optimizer, where a codec takes its place
+};
+
+// What compression did for this worker so far.
+struct Compressed {
+  std::uint64_t bytes_before = 0, bytes_after = 0;  // that would have been sent without it; that were
+  double encode_s = 0, decode_s = 0;
+  double error = 0;    // ‖x − decoded‖ / ‖x‖ of what was encoded, mean over the exchanges looked at
+  double carried = 0;  // 2-norm of what error feedback holds now
+};
+
+}  // namespace trireme::sync
