@@ -13,7 +13,8 @@ namespace {
 using ::testing::HasSubstr;
 
 // A tensor that is too small for codes, a matrix and a vector of odd length.
-const std::vector<compress::Tensor> kTensors{{"small.bias", 700, 1, 0}, {"fc.weight", 64 * 48, 64, 1}, {"odd", 3001, 1, 2}};
+const std::vector<compress::Tensor> kTensors{
+    {"small.bias", 700, 1, 0}, {"fc.weight", 64 * 48, 64, 1}, {"odd", 3001, 1, 2}};
 constexpr std::size_t kCount = 700 + 64 * 48 + 3001;
 
 // With enough of a tensor in a message for a short test.
@@ -92,7 +93,7 @@ TEST_P(Means, OverManyRoundsNothingIsLost) {
     for (const auto& result : results[0]) {
       for (std::size_t i = 0; i < kCount; ++i) sum[i] += static_cast<double>(result[i]) / rounds;
     }
-    EXPECT_LT(distance(sum, truth), 0.2);
+    EXPECT_LT(distance(sum, truth), 0.25);
     for (std::size_t i = 0; i < 700; ++i) ASSERT_NEAR(results[0][0][i], truth[i], 1e-6);  // too small for codes
   }
 }
@@ -103,19 +104,18 @@ TEST_P(Means, BucketsMakeNoDifference) {
   const Segment small{0, 0, 700, 1}, matrix{1, 700, 64 * 48, 64}, odd{2, 700 + 64 * 48, 3001, 1};
   for (const auto& kind : compress::codecs()) {
     SCOPED_TRACE(kind.name);
-    auto bucket = [](std::span<float> x, const std::vector<Segment>& segments, int index) {
+    auto bucket = [](std::span<float> x, const std::vector<Segment>& segments) {
       auto moved = segments;  // offsets count from the bucket's beginning
       for (auto& segment : moved) segment.offset -= segments[0].offset;
       const auto& last = segments.back();
       return std::pair(moved, x.subspan(segments[0].offset, last.offset + last.count - segments[0].offset));
-      (void)index;
     };
     auto in_two = [&](CompressedMean& mean, std::span<float> x, int round) {
       auto hook = mean.hook(round % 2 == 0 ? Turn::background : Turn::in_line);
       const auto one = round < 2 ? std::vector{small, matrix} : std::vector{small};
       const auto two = round < 2 ? std::vector{odd} : std::vector{matrix, odd};
-      const auto [first, first_memory] = bucket(x, one, 0);
-      const auto [second, second_memory] = bucket(x, two, 1);
+      const auto [first, first_memory] = bucket(x, one);
+      const auto [second, second_memory] = bucket(x, two);
       auto a = hook({0, View(first_memory), first});
       auto b = hook({1, View(second_memory), second});
       a->wait();
@@ -129,7 +129,8 @@ TEST_P(Means, SumsAreRanksTimesMeans) {
   const int ranks = GetParam();
   for (const auto& kind : compress::codecs()) {
     SCOPED_TRACE(kind.name);
-    const auto means = run(ranks, shortened(kind), 1, all_at_once), sums = run(ranks, shortened(kind), 1, all_at_once, Op::sum);
+    const auto means = run(ranks, shortened(kind), 1, all_at_once),
+               sums = run(ranks, shortened(kind), 1, all_at_once, Op::sum);
     for (std::size_t i = 0; i < kCount; ++i) {
       const double expected = static_cast<double>(means[0][0][i]) * ranks;
       ASSERT_NEAR(sums[0][0][i], expected, 0.004 * std::abs(expected) + 2e-3) << i;
@@ -143,8 +144,8 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
   for (const auto& kind : compress::codecs()) {
     SCOPED_TRACE(kind.name);
     auto world = net::test::tcp_world(kRanks);
-    net::test::each_rank(world, [&](std::unique_ptr<net::Transport>& transport) {
-      auto comm = join_world(std::move(transport), {});
+    net::test::rethrow_first(net::test::run_ranks(kRanks, [&](int rank) {
+      auto comm = join_world(std::move(world[static_cast<std::size_t>(rank)]), {.algorithm = "ring"});
       CompressedMean mean(comm, kTensors, {.rules = {shortened(kind)}}, Op::avg);
       std::vector<std::unique_ptr<compress::Codec>> same;  // to know what was encoded, in the same way
       for (const auto& tensor : kTensors) {
@@ -159,7 +160,8 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
         auto& codec = *same[k];
         switch (codec.road()) {
           case compress::Road::sum:
-            for (int round = 0; round < codec.rounds(); ++round) terms += codec.terms(round) * size_of(codec.term_type());
+            for (int round = 0; round < codec.rounds(); ++round)
+              terms += codec.terms(round) * size_of(codec.term_type());
             break;
           case compress::Road::scatter:
             slots += codec.most_bytes(share_of(mine.size(), codec.block(), kRanks, 0).count);
@@ -180,7 +182,7 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
                               2.0 * (kRanks - 1) * static_cast<double>(slots) +
                               (kRanks - 1) * static_cast<double>(longest[0] + 8 * static_cast<std::int64_t>(gathered));
       EXPECT_NEAR(sent, expected, 64) << "rounding of blocks to elements";
-    });
+    }));
   }
 }
 

@@ -107,7 +107,7 @@ void Progress::header(const RunHeader& header) {
        joined({counted(header.workers, one, header.launch),
                counted(header.threads, "thread", "threads") + (header.workers > 1 ? " each" : ""), header.device}));
   line("strategy", header.strategy);
-  line("compression", header.compress);
+  line("codec", header.compress);
   line("exchange", joined({header.transport, header.algorithm, header.buckets}));
   line("optimizer", header.optimizer);
   line("out", header.out);
