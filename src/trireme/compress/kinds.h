@@ -14,5 +14,8 @@ Kind sign();
 Kind onebit();
 Kind threshold();
 Kind topk();
+Kind randk();
+Kind adaptive();
+Kind dgc();
 
 }  // namespace trireme::compress

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::compress::kernels::HWY_NAMESPACE {
@@ -48,6 +49,49 @@ Collected collect_for(const float* x, std::size_t n, std::uint32_t lower, float*
   return {count, most};
 }
 
+// Sixteen sums, of every sixteenth element each, whatever the width of vectors.
+double sum_of_squares_for(const float* x, std::size_t n) {
+  const hn::ScalableTag<double> d;
+  const hn::Rebind<float, decltype(d)> f;
+  constexpr std::size_t kLanes = hn::MaxLanes(d), kSums = 16;
+  static_assert(kSums % kLanes == 0);
+  decltype(hn::Zero(d)) vectors[kSums / kLanes];
+  for (auto& vector : vectors) vector = hn::Zero(d);
+  std::size_t i = 0;
+  for (; i + kSums <= n; i += kSums) {
+    for (std::size_t j = 0; j < kSums / kLanes; ++j) {
+      const auto wide = hn::PromoteTo(d, hn::LoadU(f, x + i + j * kLanes));
+      vectors[j] = hn::Add(vectors[j], hn::Mul(wide, wide));
+    }
+  }
+  double sums[kSums];
+  for (std::size_t j = 0; j < kSums / kLanes; ++j) hn::StoreU(vectors[j], d, sums + j * kLanes);
+  for (std::size_t j = 0; i < n; ++i, ++j) sums[j] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  for (std::size_t half = kSums / 2; half > 0; half /= 2) {
+    for (std::size_t j = 0; j < half; ++j) sums[j] += sums[j + half];
+  }
+  return sums[0];
+}
+
+void momentum_for(const float* g, float scale, float m, float* u, float* v, std::size_t n) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const hn::ScalableTag<float> d;
+  constexpr std::size_t kLanes = hn::MaxLanes(d);
+  const auto within = [&](auto x) HWY_ATTR { return hn::Min(hn::Max(x, hn::Set(d, -kMost)), hn::Set(d, kMost)); };
+  std::size_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    const auto kept = hn::Mul(hn::LoadU(d, u + i), hn::Set(d, m)),
+               fresh = hn::Mul(hn::LoadU(d, g + i), hn::Set(d, scale));
+    const auto velocity = within(hn::Add(kept, fresh));
+    hn::StoreU(velocity, d, u + i);
+    hn::StoreU(within(hn::Add(hn::LoadU(d, v + i), velocity)), d, v + i);
+  }
+  for (; i < n; ++i) {
+    u[i] = std::clamp(u[i] * m + g[i] * scale, -kMost, kMost);
+    v[i] = std::clamp(v[i] + u[i], -kMost, kMost);
+  }
+}
+
 }  // namespace trireme::compress::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -55,9 +99,15 @@ HWY_AFTER_NAMESPACE();
 namespace trireme::compress::kernels {
 
 HWY_EXPORT(collect_for);
+HWY_EXPORT(sum_of_squares_for);
+HWY_EXPORT(momentum_for);
 
 Collected collect(const float* x, std::size_t n, std::uint32_t lower, float* values, std::uint32_t* places) {
   return HWY_DYNAMIC_DISPATCH(collect_for)(x, n, lower, values, places);
+}
+double sum_of_squares(const float* x, std::size_t n) { return HWY_DYNAMIC_DISPATCH(sum_of_squares_for)(x, n); }
+void momentum(const float* g, float scale, float m, float* u, float* v, std::size_t n) {
+  HWY_DYNAMIC_DISPATCH(momentum_for)(g, scale, m, u, v, n);
 }
 
 }  // namespace trireme::compress::kernels

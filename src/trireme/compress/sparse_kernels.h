@@ -18,4 +18,9 @@ struct Collected {
 // kSlack.
 Collected collect(const float* x, std::size_t n, std::uint32_t lower, float* values, std::uint32_t* places);
 
+// The sum of all x², in an order of its own.
+double sum_of_squares(const float* x, std::size_t n);
+// u ← m·u + scale·g;  v ← v + u; both no further than the largest finite numbers.
+void momentum(const float* g, float scale, float m, float* u, float* v, std::size_t n);
+
 }  // namespace trireme::compress::kernels

@@ -1,0 +1,94 @@
+// Sends what exceeds a threshold that follows the gradients, so that about a fraction of them is sent (as Chen et al.,
+// 2018, and Dryden et al., 2016, adapt theirs): as little work as a fixed threshold, as many bytes as topk.
+//
+//   n  elements        k = max(1, ⌈fraction · n⌉)        τ  threshold        s  elements of |x| ≥ τ
+//
+//   start     the elements and τ of topk's sample: between k/2 and 2k of them
+//   after     of those sent, s' are 1.25·τ or more: so, near τ, the number falls as τ^−a, a = ln(s/s') / ln 1.25.
+//             a is averaged over some four messages, and within 1 and 8
+//             τ ← τ · (s/k)^(1/a)
+//   again     where s < k/4 or s > 4·k, as at the start
+//
+//   message   positions and values: bytes(n, s) of sparse_message.h, at most bytes(n, 4·k)
+//   bound     |x − decoded| ≤ τ for every element
+//   cost      one pass over x; another, or in rare cases some, where gradients change by much at once
+//
+// Where magnitudes keep their distribution, s is within a third of k after two messages on average, whatever it was;
+// one jump of their scale costs one more pass.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "trireme/compress/draws.h"
+#include "trireme/compress/kinds.h"
+#include "trireme/compress/sparse_codec.h"
+
+namespace trireme::compress {
+namespace {
+
+class Adaptive : public SparseCodec {
+ public:
+  Adaptive(double fraction, std::uint64_t seed) : fraction_(fraction), seed_(seed) {}
+
+  std::size_t encode(std::size_t, std::span<const float> x, std::byte* message, float* left) override {
+    const std::size_t k = part_of(x.size(), fraction_);
+    Selection selection;
+    if (threshold_ > 0 && selection.collect(x, magnitude(threshold_), Selection::kAll, kMost * k) &&
+        kMost * selection.size() >= k) {
+      if (k > 0) follow(selection, k);
+    } else {
+      select_about(x, k, mixed(seed_, starts_), selection);
+      start(selection);
+      ++starts_;
+    }
+    return write(selection, x, message, left);
+  }
+
+ private:
+  static constexpr std::size_t kMost = 4;  // times k
+  static constexpr float kFurther = 1.25f;
+
+  std::size_t most_sent(std::size_t count) const override { return kMost * part_of(count, fraction_); }
+
+  void start(const Selection& selection) {
+    if (selection.size() == 0) return;
+    Magnitude least = std::numeric_limits<Magnitude>::max();
+    for (const float value : selection.values()) least = std::min(least, magnitude(value));
+    threshold_ = std::bit_cast<float>(least);
+    steepness_ = 0;
+  }
+
+  void follow(const Selection& selection, std::size_t k) {
+    const Magnitude further = magnitude(kFurther * threshold_);
+    const auto beyond = std::ranges::count_if(selection.values(), [&](float x) { return magnitude(x) >= further; });
+    const auto sent = static_cast<double>(selection.size());
+    const double seen = std::log((sent + 1) / static_cast<double>(beyond + 1)) / std::log(kFurther);
+    const double steepness = std::clamp(seen, 1.0, 8.0);
+    steepness_ = steepness_ == 0 ? steepness : 0.75 * steepness_ + 0.25 * steepness;
+    const double next = threshold_ * std::pow(sent / static_cast<double>(k), 1 / steepness_);
+    threshold_ = static_cast<float>(
+        std::clamp<double>(next, std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::max()));
+  }
+
+  const double fraction_;
+  const std::uint64_t seed_;
+  float threshold_ = 0;   // τ, 0 before the start
+  double steepness_ = 0;  // a, 0 before the first
+  std::uint64_t starts_ = 0;
+};
+
+}  // namespace
+
+Kind adaptive() {
+  return {.name = "adaptive",
+          .summary = "elements above a threshold that follows the gradients",
+          .settings = {{"fraction", "0.01", "how many of them, about", number(1e-9, 1)}},
+          .error = Kind::Error::fed_back,
+          .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
+            const auto seed = mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
+            return std::make_unique<Adaptive>(values.number("fraction"), seed);
+          }};
+}
+
+}  // namespace trireme::compress
