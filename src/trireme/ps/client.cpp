@@ -67,6 +67,11 @@ std::uint64_t Client::bytes_moved() const {
   return impl_->bytes_moved_;
 }
 
+std::optional<CompressionReport> Client::compression() const {
+  const auto codes = impl_->codes();
+  return codes ? std::optional(codes->report()) : std::nullopt;
+}
+
 std::span<float> Client::allocate(std::size_t count) { return {impl_->memory_.allocate(count), count}; }
 void Client::release(std::span<float> memory) noexcept { impl_->memory_.release(memory.data()); }
 
@@ -75,10 +80,19 @@ Ticket Client::push(std::span<const float> gradient, double lr) {
   Impl::Operation operation;
   operation.lr = lr;
   operation.from = gradient;
-  return {impl_->submit(std::move(operation)), 0};
+  return {impl_->submit_push(std::move(operation)), 0};
 }
 
 Ticket Client::pull(std::span<float> into) {
+  impl_->check_size(into.size());
+  Impl::Operation operation;
+  operation.kind = Impl::Operation::Kind::pull;
+  operation.into = into;
+  operation.exact = !impl_->codes();
+  return {0, impl_->submit(std::move(operation))};
+}
+
+Ticket Client::pull_exact(std::span<float> into) {
   impl_->check_size(into.size());
   Impl::Operation operation;
   operation.kind = Impl::Operation::Kind::pull;
@@ -99,7 +113,8 @@ Ticket Client::push_pull(std::span<const float> gradient, double lr, std::span<f
   push.patient = true;
   pull.kind = Impl::Operation::Kind::pull;
   pull.into = into;
-  std::uint64_t first = impl_->submit(std::move(push));
+  pull.exact = !impl_->codes();
+  std::uint64_t first = impl_->submit_push(std::move(push));
   return {first, impl_->submit(std::move(pull))};
 }
 
@@ -150,6 +165,7 @@ Ticket Client::push_segments(std::span<const Segment> segments, std::span<const 
     }
   }
   operation.value_begins.push_back(operation.values.size());
+  operation.outcome.pushed = std::span(operation.values).size_bytes();
   return {impl_->submit(std::move(operation)), 0};
 }
 
@@ -177,11 +193,16 @@ bool Client::done(const Ticket& ticket) {
 
 Outcome Client::wait(const Ticket& ticket, Deadline deadline) {
   Outcome outcome;
-  if (ticket.push != 0) outcome.staleness = impl_->wait(ticket.push, deadline).outcome.staleness;
+  if (ticket.push != 0) {
+    Outcome pushed = impl_->wait(ticket.push, deadline).outcome;
+    outcome.staleness = pushed.staleness;
+    outcome.pushed = pushed.pushed;
+  }
   if (ticket.pull != 0) {
     Outcome pulled = impl_->wait(ticket.pull, deadline).outcome;
     outcome.version = pulled.version;
     outcome.held_s = pulled.held_s;
+    outcome.pulled = pulled.pulled;
   }
   return outcome;
 }

@@ -43,6 +43,17 @@ struct Outcome {
   std::uint64_t staleness = 0;  // push: updates by others since the weights were read; of the shard with most
   std::uint64_t version = 0;    // pull: updates that are in the weights; of the shard with fewest
   double held_s = 0;            // pull: how long servers held it back for slower workers
+  // Bytes of the values as they travelled, encoded where they were; where memory is shared, as they would have.
+  std::uint64_t pushed = 0, pulled = 0;
+};
+
+// What compression did for a worker so far, by what was encoded: gradients that it pushed and differences that it
+// pulled.
+struct CompressionReport {
+  std::uint64_t bytes_before = 0, bytes_after = 0;
+  double encode_s = 0, decode_s = 0;  // by the worker; what servers take is part of its waiting
+  double error = 0;                   // of gradients, ‖x − decoded‖ / ‖x‖, mean over the pushes looked at
+  double carried = 0;                 // 2-norm of what error feedback held at the last push looked at
 };
 
 // Every method may be called from any thread; waits throw Timeout that names who did not answer, and Error when the job
@@ -69,9 +80,12 @@ class Client {
   std::span<float> allocate(std::size_t count);
   void release(std::span<float> memory) noexcept;
 
-  // Of all tensors, flat, in the order of the declaration.
+  // Of all tensors, flat, in the order of the declaration. In a compressed job a push is encoded before it returns, and
+  // throws DataError that names the tensor when a value is not finite; a pull gives weights that are as near to the
+  // servers' as what was sent so far, pull_exact() the servers' own.
   Ticket push(std::span<const float> gradient, double lr);
   Ticket pull(std::span<float> into);
+  Ticket pull_exact(std::span<float> into);
   // The pull sees the push. The cheapest way of both.
   Ticket push_pull(std::span<const float> gradient, double lr, std::span<float> into);
   // Gradients of some elements only: everything else stays as it is, its momentum too. Counts as one push. Segments are
@@ -96,6 +110,8 @@ class Client {
   View view() const;
   // Payload bytes sent and received over sockets, memory that was shared not counted.
   std::uint64_t bytes_moved() const;
+  // Nothing in a job without compression.
+  std::optional<CompressionReport> compression() const;
 
  private:
   class Impl;

@@ -48,7 +48,7 @@ void Client::Impl::throw_if_failed() const {
 
 void Client::Impl::check_size(std::size_t count) const {
   std::lock_guard lock(mutex_);
-  if (!view_.ready) throw ConfigError("declare the model to the parameter server first");
+  if (!declared_) throw ConfigError("declare the model to the parameter server first");
   if (count != view_.layout.count()) {
     throw ConfigError(fmt::format("{} elements were given to the parameter server, but the model has {}", count,
                                   view_.layout.count()));
@@ -61,8 +61,12 @@ void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, 
     throw ConfigError(
         fmt::format("{} first values were given, but the tensors have {} elements", initial.size(), whole.count()));
   }
+  const compress::Rules rules(spec.compression.codec, spec.compression.rules);
+  JobSpec written = spec;
+  written.compression.codec = rules.codec_text();
+  written.compression.rules = rules.rules_text();
   Packer body;
-  pack(body, spec);
+  pack(body, written);
   tell(Kind::declare, body.take());
   bool given = false;
   while (true) {
@@ -84,6 +88,13 @@ void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, 
     given = true;
     tell(Kind::initialised, {});
   }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!rules.none()) {
+      codes_ = std::make_shared<WorkerCodes>(view_.layout, rules, spec.compression, id_, view_.workers.size());
+    }
+    declared_ = true;
+  }
   if (!late_) return;
   // Where the others are.
   Operation look;
@@ -91,6 +102,23 @@ void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, 
   std::uint64_t minimum = wait(submit(std::move(look)), deadline).minimum;
   std::lock_guard lock(mutex_);
   clock_ = minimum;
+}
+
+std::shared_ptr<WorkerCodes> Client::Impl::codes() const {
+  const std::scoped_lock lock(mutex_);
+  return codes_;
+}
+
+// Encoded here, once and in the order of the pushes.
+std::uint64_t Client::Impl::submit_push(Operation operation) {
+  const auto codes = this->codes();
+  operation.outcome.pushed = operation.from.size_bytes();
+  if (!codes) return submit(std::move(operation));
+  const std::scoped_lock lock(encoding_);
+  operation.encoded = codes->encode(operation.from);
+  operation.outcome.pushed = operation.encoded.begins.back();
+  operation.from = {};
+  return submit(std::move(operation));
 }
 
 std::uint64_t Client::Impl::submit(Operation operation) {

@@ -12,6 +12,7 @@
 #include "trireme/ps/link.h"
 #include "trireme/ps/memory.h"
 #include "trireme/ps/messages.h"
+#include "trireme/ps/worker_codes.h"
 
 namespace trireme::ps {
 
@@ -34,6 +35,8 @@ class Client::Impl {
     std::vector<std::vector<Segment>> segments;
     std::vector<float> values;
     std::vector<std::size_t> value_begins;
+    WorkerCodes::Message encoded;  // a push of a compressed job; made once, whatever is sent again
+    bool exact = true;             // a pull of the weights themselves, not of differences
 
     enum class State : std::uint8_t { queued, sent, done };
     std::vector<State> shards;
@@ -47,12 +50,15 @@ class Client::Impl {
   WorkerId id() const { return id_; }
   void declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline);
   std::uint64_t submit(Operation operation);
+  std::uint64_t submit_push(Operation operation);
   bool done(std::uint64_t id);
   Operation wait(std::uint64_t id, Deadline deadline);
   // Sends a request to the coordinator; its answer, without the mark of success.
   std::string call(Kind kind, std::string body, Deadline deadline);
   void tell(Kind kind, std::string body);
   void check_size(std::size_t count) const;
+  // Null in a job without compression.
+  std::shared_ptr<WorkerCodes> codes() const;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -61,7 +67,10 @@ class Client::Impl {
   std::uint64_t pushes_ = 0, clock_ = 0;
   bool late_ = false;
   std::uint64_t bytes_moved_ = 0;
-  WorkerMemory memory_;  // safe by itself
+  bool declared_ = false;
+  std::shared_ptr<WorkerCodes> codes_;  // the pointer; its encode() is guarded by encoding_, its take() is the thread's
+  WorkerMemory memory_;                 // safe by itself
+  std::mutex encoding_;                 // taken before mutex_
 
  private:
   struct Request {
@@ -80,6 +89,8 @@ class Client::Impl {
   Duration tick();
   void from_coordinator(Frame& frame);
   void from_server(Frame& frame);
+  void take_values(Operation& operation, Frame& frame);
+  void take_differences(Operation& operation, const ValuesBody& body, const Frame& frame);
   void set_view(View view);
   void fail(const std::string& why);
   // With mutex_ held.

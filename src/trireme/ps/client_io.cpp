@@ -55,15 +55,16 @@ void Client::Impl::drop_given_up() {
 
 Sink Client::Impl::place(const Header& head) {
   std::lock_guard lock(mutex_);
-  if (head.kind != Kind::values || head.payload > view_.layout.count() * sizeof(float)) {
+  const auto most = codes_ ? codes_->longest_answer() : view_.layout.count() * sizeof(float);
+  if (head.kind != Kind::values || head.payload > most) {
     throw ProtocolError("a payload that no worker expects");
   }
   bytes_moved_ += head.payload;
   auto found = requests_.find(head.request);
   Operation* operation = found == requests_.end() ? nullptr : find(found->second.operation);
-  if (!operation || operation->kind != Operation::Kind::pull) {
-    auto nowhere = std::make_shared<std::vector<std::byte>>(head.payload);
-    return {{std::span(*nowhere)}, nowhere};
+  if (!operation || operation->kind != Operation::Kind::pull || !operation->exact) {
+    auto aside = std::make_shared<std::vector<std::byte>>(head.payload);
+    return {{std::span(*aside)}, aside};
   }
   Sink sink;
   for (std::uint32_t shard : found->second.shards) {
@@ -148,14 +149,12 @@ void Client::Impl::from_server(Frame& frame) {
     operation->outcome.staleness = std::max(operation->outcome.staleness, from.get<std::uint64_t>());
     finish(*operation, request.shards);
   } else if (frame.header.kind == Kind::values) {
-    ValuesBody body = unpack_values(frame.body);
-    operation->outcome.held_s = std::max(operation->outcome.held_s, body.held_s);
-    for (auto& part : body.parts) {
-      operation->outcome.version = std::min(operation->outcome.version, part.version);
-      operation->minimum = std::max(operation->minimum, part.minimum);
-      if (operation->kind != Operation::Kind::pull || part.shard >= read_version_.size()) continue;
-      read_version_[part.shard] = part.version;
-      read_applied_[part.shard] = part.applied;
+    try {
+      take_values(*operation, frame);
+    } catch (const ProtocolError&) {
+      // It is asked for again, on another connection.
+      for (std::uint32_t shard : request.shards) operation->shards[shard] = Operation::State::queued;
+      throw;
     }
     finish(*operation, request.shards);
   } else if (frame.header.kind == Kind::reject) {
@@ -166,6 +165,34 @@ void Client::Impl::from_server(Frame& frame) {
   } else {
     throw ProtocolError("a frame that no worker takes");
   }
+}
+
+void Client::Impl::take_values(Operation& operation, Frame& frame) {
+  ValuesBody body = unpack_values(frame.body);
+  if (operation.kind == Operation::Kind::pull && !operation.exact) take_differences(operation, body, frame);
+  operation.outcome.held_s = std::max(operation.outcome.held_s, body.held_s);
+  for (auto& part : body.parts) {
+    operation.outcome.version = std::min(operation.outcome.version, part.version);
+    operation.minimum = std::max(operation.minimum, part.minimum);
+    if (operation.kind != Operation::Kind::pull || part.shard >= read_version_.size()) continue;
+    read_version_[part.shard] = part.version;
+    read_applied_[part.shard] = part.applied;
+    if (operation.exact) operation.outcome.pulled += view_.layout.shard(part.shard).count * sizeof(float);
+  }
+}
+
+void Client::Impl::take_differences(Operation& operation, const ValuesBody& body, const Frame& frame) {
+  auto rest = frame.payload.parts.empty() ? std::span<std::byte>() : frame.payload.parts[0];
+  for (auto& part : body.parts) {
+    if (part.shard >= view_.layout.shards() || part.bytes > rest.size()) {
+      throw ProtocolError("an answer to a pull that is shorter than it says");
+    }
+    const auto weights = codes_->take(part.shard, part.base, part.number, rest.first(part.bytes));
+    std::ranges::copy(weights, operation.into.subspan(view_.layout.shard(part.shard).offset).begin());
+    rest = rest.subspan(part.bytes);
+    operation.outcome.pulled += part.bytes;
+  }
+  if (!rest.empty()) throw ProtocolError("an answer to a pull that is longer than it says");
 }
 
 void Client::Impl::closed(Link& link, const std::string& why) {
@@ -284,26 +311,32 @@ void Client::Impl::send(Operation& operation, ServerId server, const std::vector
 
 void Client::Impl::send_push(Operation& operation, Link& link, std::uint64_t request,
                              const std::vector<std::uint32_t>& shards) {
-  auto memory = operation.sparse ? std::nullopt : memory_.offset_of(operation.from.data(), operation.from.size());
-  PushBody body{id_, operation.sequence, operation.clock, operation.lr, link.is_unix() && memory, operation.patient,
-                {}};
+  const bool encoded = operation.encoded.bytes != nullptr;
+  auto memory =
+      operation.sparse || encoded ? std::nullopt : memory_.offset_of(operation.from.data(), operation.from.size());
+  PushBody body{
+      id_, operation.sequence, operation.clock, operation.lr, link.is_unix() && memory, operation.patient, {}, encoded};
   Payload payload;
+  payload.keep = operation.encoded.bytes;
   for (std::uint32_t shard : shards) {
     Segment range = view_.layout.shard(shard);
-    PushBody::Part part{shard, read_version_[shard], read_applied_[shard], operation.sparse, {}, 0};
-    std::span<const float> values;
+    PushBody::Part part{shard, read_version_[shard], read_applied_[shard], operation.sparse, {}, 0, 0};
+    std::span<const std::byte> values;
     if (operation.sparse) {
       part.segments = operation.segments[shard];
       std::size_t begin = operation.value_begins[shard];
-      values = std::span<const float>(operation.values).subspan(begin, operation.value_begins[shard + 1] - begin);
+      values = std::as_bytes(std::span(operation.values).subspan(begin, operation.value_begins[shard + 1] - begin));
+    } else if (encoded) {
+      values = operation.encoded.of(shard);
+      part.bytes = values.size();
     } else {
-      values = operation.from.subspan(range.offset, range.count);
+      values = std::as_bytes(operation.from.subspan(range.offset, range.count));
     }
     if (body.direct) {
       part.memory = *memory + range.offset * sizeof(float);
     } else {
-      payload.parts.push_back(std::as_bytes(values));
-      bytes_moved_ += values.size_bytes();
+      payload.parts.push_back(values);
+      bytes_moved_ += values.size();
     }
     body.parts.push_back(std::move(part));
   }
@@ -317,12 +350,15 @@ void Client::Impl::send_pull(Operation& operation, Link& link, std::uint64_t req
   PullBody body{id_, operation.sequence, operation.clock, PullBody::What::payload, {}};
   if (looks) {
     body.what = PullBody::What::nothing;
+  } else if (!operation.exact) {
+    body.what = PullBody::What::difference;
   } else if (link.is_unix() && memory) {
     body.what = PullBody::What::direct;
   }
   for (std::uint32_t shard : shards) {
     Segment range = view_.layout.shard(shard);
-    body.parts.push_back({shard, memory ? *memory + range.offset * sizeof(float) : 0});
+    body.parts.push_back(
+        {shard, memory ? *memory + range.offset * sizeof(float) : 0, operation.exact ? 0 : codes_->has(shard)});
   }
   link.send(header(Kind::pull, request), pack(body));
 }

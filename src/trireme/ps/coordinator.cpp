@@ -181,6 +181,9 @@ void Coordinator::Impl::declare(Link& link, WorkerId worker, Unpacker& from) {
     return refuse(link, fmt::format("worker {} declares update {} under {}, but the first worker {} under {}", worker,
                                     spec.update.name, to_string(spec.consistency), job_->update.name,
                                     to_string(job_->consistency)));
+  } else if (to_string(job_->compression) != to_string(spec.compression)) {
+    return refuse(link, fmt::format("worker {} declares compression {}, but the first worker {}", worker,
+                                    to_string(spec.compression), to_string(job_->compression)));
   }
   workers_.at(worker).declared = true;
   settle(true);
@@ -234,6 +237,7 @@ void Coordinator::Impl::begin_job() {
   if (!job_ || view_.layout.shards() > 0 || static_cast<int>(servers_.size()) < options_.servers) return;
   view_.update = job_->update;
   view_.consistency = job_->consistency;
+  view_.compression = job_->compression;
   view_.layout = Layout(job_->tensors, static_cast<std::size_t>(options_.shards_per_server) * servers_.size());
   std::vector<Placement::Candidate> candidates;
   for (auto& [id, server] : servers_) candidates.push_back({id, server.leaving, server.kept});

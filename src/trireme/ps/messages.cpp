@@ -22,9 +22,11 @@ std::vector<Segment> get_segments(Unpacker& from) {
 std::string pack(const PushBody& body) {
   Packer to;
   to.put(body.worker).put(body.sequence).put(body.clock).put(body.lr).put(body.direct).put(body.patient);
+  to.put(body.encoded);
   to.count(body.parts.size());
   for (auto& part : body.parts) {
     to.put(part.shard).put(part.read_version).put(part.read_applied).put(part.sparse).put(part.memory);
+    to.put(part.bytes);
     put(to, part.segments);
   }
   return to.take();
@@ -39,13 +41,15 @@ PushBody unpack_push(std::string_view bytes) {
   body.lr = from.get<double>();
   body.direct = from.flag();
   body.patient = from.flag();
-  body.parts.resize(from.count(33));
+  body.encoded = from.flag();
+  body.parts.resize(from.count(41));
   for (auto& part : body.parts) {
     part.shard = from.get<std::uint32_t>();
     part.read_version = from.get<std::uint64_t>();
     part.read_applied = from.get<std::uint64_t>();
     part.sparse = from.flag();
     part.memory = from.get<std::uint64_t>();
+    part.bytes = from.get<std::uint64_t>();
     part.segments = get_segments(from);
   }
   from.end();
@@ -55,7 +59,7 @@ PushBody unpack_push(std::string_view bytes) {
 std::string pack(const PullBody& body) {
   Packer to;
   to.put(body.worker).put(body.pushes).put(body.clock).put(body.what).count(body.parts.size());
-  for (auto& part : body.parts) to.put(part.shard).put(part.memory);
+  for (auto& part : body.parts) to.put(part.shard).put(part.memory).put(part.has);
   return to.take();
 }
 
@@ -66,12 +70,13 @@ PullBody unpack_pull(std::string_view bytes) {
   body.pushes = from.get<std::uint64_t>();
   body.clock = from.get<std::uint64_t>();
   auto what = from.get<std::uint8_t>();
-  if (what > 2) throw ProtocolError("a pull from the parameter server of a kind that is not known");
+  if (what > 3) throw ProtocolError("a pull from the parameter server of a kind that is not known");
   body.what = static_cast<PullBody::What>(what);
-  body.parts.resize(from.count(12));
+  body.parts.resize(from.count(20));
   for (auto& part : body.parts) {
     part.shard = from.get<std::uint32_t>();
     part.memory = from.get<std::uint64_t>();
+    part.has = from.get<std::uint64_t>();
   }
   from.end();
   return body;
@@ -80,7 +85,10 @@ PullBody unpack_pull(std::string_view bytes) {
 std::string pack(const ValuesBody& body) {
   Packer to;
   to.put(body.held_s).count(body.parts.size());
-  for (auto& part : body.parts) to.put(part.shard).put(part.version).put(part.applied).put(part.minimum);
+  for (auto& part : body.parts) {
+    to.put(part.shard).put(part.version).put(part.applied).put(part.minimum);
+    to.put(part.base).put(part.number).put(part.bytes);
+  }
   return to.take();
 }
 
@@ -88,12 +96,15 @@ ValuesBody unpack_values(std::string_view bytes) {
   Unpacker from(bytes);
   ValuesBody body;
   body.held_s = from.get<double>();
-  body.parts.resize(from.count(28));
+  body.parts.resize(from.count(52));
   for (auto& part : body.parts) {
     part.shard = from.get<std::uint32_t>();
     part.version = from.get<std::uint64_t>();
     part.applied = from.get<std::uint64_t>();
     part.minimum = from.get<std::uint64_t>();
+    part.base = from.get<std::uint64_t>();
+    part.number = from.get<std::uint64_t>();
+    part.bytes = from.get<std::uint64_t>();
   }
   from.end();
   return body;
@@ -107,6 +118,7 @@ std::string pack(const RecordBody& body) {
     put(to, body.push.segments);
   }
   to.list(body.applies);
+  to.put(body.encoded);
   return to.take();
 }
 
@@ -125,6 +137,7 @@ RecordBody unpack_record(std::string_view bytes) {
     body.push.segments = get_segments(from);
   }
   body.applies = from.list<std::uint64_t>();
+  body.encoded = from.flag();
   from.end();
   return body;
 }

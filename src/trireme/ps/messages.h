@@ -8,7 +8,8 @@
 
 namespace trireme::ps {
 
-// One worker's push of some shards. Values follow as payload, shard after shard, or lie in the worker's memory.
+// One worker's push of some shards. Values follow as payload, shard after shard, as they are or encoded (coder.h), or
+// lie in the worker's memory.
 struct PushBody {
   struct Part {
     std::uint32_t shard = 0;
@@ -16,6 +17,7 @@ struct PushBody {
     bool sparse = false;
     std::vector<Segment> segments;
     std::uint64_t memory = 0;  // where the values lie, with `direct`
+    std::uint64_t bytes = 0;   // of the payload, with `encoded`
   };
   WorkerId worker = kNobody;
   std::uint64_t sequence = 0, clock = 0;
@@ -23,15 +25,18 @@ struct PushBody {
   bool direct = false;
   bool patient = false;  // the memory stays as it is until the answer, which may wait until the values were used
   std::vector<Part> parts;
+  bool encoded = false;
 };
 std::string pack(const PushBody& body);
 PushBody unpack_push(std::string_view bytes);
 
 struct PullBody {
-  enum class What : std::uint8_t { nothing, payload, direct };
+  // difference: against the state that the worker has, as far as the server knows it
+  enum class What : std::uint8_t { nothing, payload, direct, difference };
   struct Part {
     std::uint32_t shard = 0;
-    std::uint64_t memory = 0;
+    std::uint64_t memory = 0;  // with `direct`
+    std::uint64_t has = 0;     // with `difference`: the state's number, 0 for none
   };
   WorkerId worker = kNobody;
   std::uint64_t pushes = 0, clock = 0;
@@ -45,6 +50,8 @@ struct ValuesBody {
   struct Part {
     std::uint32_t shard = 0;
     std::uint64_t version = 0, applied = 0, minimum = 0;
+    // To a pull of differences: as Shadows::Answer, and the bytes of the payload.
+    std::uint64_t base = 0, number = 0, bytes = 0;
   };
   double held_s = 0;  // how long the pull waited for slower workers
   std::vector<Part> parts;
@@ -59,6 +66,7 @@ struct RecordBody {
   bool has_push = false;
   Contribution push;  // without the values
   std::vector<std::uint64_t> applies;
+  bool encoded = false;  // the values that follow
 };
 std::string pack(const RecordBody& body);
 RecordBody unpack_record(std::string_view bytes);

@@ -126,12 +126,12 @@ Sink Server::Impl::place(Link& link, const Header& head, std::string_view) {
       head.kind == Kind::init || head.kind == Kind::push || head.kind == Kind::record || head.kind == Kind::snapshot;
   std::uint64_t model = store_.view().layout.count() * sizeof(float);
   // A snapshot has the update's state and gradients that wait, too.
-  std::uint64_t most = std::max(kMostUnknown, head.kind == Kind::snapshot ? 16 * model : model);
-  if (!carries || !callers_.contains(link.id()) || head.payload % sizeof(float) != 0 || head.payload > most) {
+  std::uint64_t most = std::max(kMostUnknown, head.kind == Kind::snapshot ? 16 * model : model + codes_.overhead());
+  if (!carries || !callers_.contains(link.id()) || head.payload > most) {
     throw ProtocolError("a payload that the parameter server did not expect");
   }
-  auto buffer = store_.pool().take(head.payload / sizeof(float));
-  return {{std::as_writable_bytes(buffer->span())}, buffer};
+  auto buffer = store_.pool().take((head.payload + sizeof(float) - 1) / sizeof(float));
+  return {{std::as_writable_bytes(buffer->span()).first(head.payload)}, buffer};
 }
 
 void Server::Impl::frame(Link& link, Frame& frame) {
@@ -208,6 +208,7 @@ void Server::Impl::from_coordinator(Frame& frame) {
 void Server::Impl::set_view(View view) {
   if (view.layout.shards() > 0) check_restored(view);
   store_.set_view(std::move(view), id_, options_.updates);
+  codes_.set_view(store_.view(), id_);
   for (auto& [id, held] : store_.shards()) {
     if (auto change = store_.apply_due(held)) forward(held, *change);
   }

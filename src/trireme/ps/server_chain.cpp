@@ -14,7 +14,7 @@ void Server::Impl::forward(Held& held, const Change& change) {
   Link* link = loop_.find(held.successor_link);
   if (!link) return;
   Payload payload;
-  if (!change.values.empty()) payload = {{std::as_bytes(change.values)}, change.keep};
+  if (!change.values.empty()) payload = {{change.values}, change.keep};
   link->send(header(Kind::record), pack(change.body), std::move(payload));
 }
 
@@ -64,8 +64,7 @@ void Server::Impl::supply(Held& held, Link& link) {
 void Server::Impl::snapshot(Link& link, Frame& frame) {
   const Caller& caller = callers_.at(link.id());
   Unpacker from(frame.body);
-  auto buffer = std::static_pointer_cast<Floats>(frame.payload.keep);
-  auto fresh = Shard::unpack(from, buffer ? buffer->span() : std::span<float>());
+  auto fresh = Shard::unpack(from, floats_of(frame));
   from.end();
   const View& view = store_.view();
   auto found = store_.shards().find(fresh->id());
@@ -90,13 +89,24 @@ void Server::Impl::record(Link& link, Frame& frame) {
   if (found == store_.shards().end() || !found->second.shard) return;
   Held& held = found->second;
   if (held.source != link.id() || body.record != held.shard->record() + 1) return;
-  auto buffer = std::static_pointer_cast<Floats>(frame.payload.keep);
-  std::span<const float> values = buffer ? buffer->span() : std::span<float>();
-  if (body.has_push && values_of(body.push.segments, body.push.sparse, held.shard->count()) != values.size()) {
-    throw ProtocolError("a record with more or fewer values than it must have");
+  std::shared_ptr<const void> keep = frame.payload.keep;
+  const auto bytes = frame.payload.parts.empty() ? std::span<const std::byte>() : frame.payload.parts[0];
+  std::span<const float> values;
+  if (body.has_push) {
+    const auto count = values_of(body.push.segments, body.push.sparse, held.shard->count());
+    if (body.encoded) {
+      if (body.push.sparse) throw ProtocolError("an encoded record of a part of a shard");
+      auto decoded = store_.pool().take(count);
+      codes_.decode(body.shard, bytes, decoded->span());
+      values = decoded->span();
+      keep = decoded;
+    } else {
+      values = floats_of(frame);
+    }
+    if (values.size() != count) throw ProtocolError("a record with more or fewer values than it must have");
   }
-  store_.follow(held, body, values, buffer);
-  if (held.successor != kNobody) forward(held, {std::move(body), values, buffer});
+  store_.follow(held, body, values, keep);
+  if (held.successor != kNobody) forward(held, {std::move(body), bytes, frame.payload.keep});
   tell_stored(held);
 }
 

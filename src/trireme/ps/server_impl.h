@@ -12,6 +12,7 @@
 #include "trireme/ps/link.h"
 #include "trireme/ps/memory.h"
 #include "trireme/ps/server.h"
+#include "trireme/ps/server_codes.h"
 #include "trireme/ps/store.h"
 
 namespace trireme::ps {
@@ -70,6 +71,10 @@ class Server::Impl {
   // server_work.cpp: what workers ask for.
   void init(Link& link, Frame& frame);
   void push(Link& link, Frame& frame);
+  // The floats of a payload, where it has nothing else.
+  static std::span<const float> floats_of(const Frame& frame);
+  struct Arrived;
+  std::vector<Arrived> arrived(const PushBody& body, const Caller& caller, const Frame& frame);
   void pull(Link& link, Frame& frame);
   // Makes the updates that became visible, then answers whatever can be. Frames only take note of what is asked, so
   // that pulls that come together with the last push of a round are served in the same pass over the weights.
@@ -102,6 +107,7 @@ class Server::Impl {
   double lease_s_ = 2;
   Clock::time_point last_beat_{}, last_save_ = Clock::now(), next_call_{};
   Store store_;
+  ServerCodes codes_;
   std::map<std::uint64_t, Caller> callers_;  // by link
   std::map<ServerId, std::uint64_t> successor_links_;
   std::list<std::pair<std::uint64_t, Frame>> early_;  // by link: of a view that has not come here yet

@@ -10,12 +10,17 @@ void Server::Impl::reject(std::uint64_t link, std::uint64_t request, Refusal ref
   if (Link* to = loop_.find(link)) to->send(header(Kind::reject, request), body.take());
 }
 
+std::span<const float> Server::Impl::floats_of(const Frame& frame) {
+  if (frame.header.payload % sizeof(float) != 0) throw ProtocolError("a payload that is not of whole floats");
+  auto buffer = std::static_pointer_cast<Floats>(frame.payload.keep);
+  return buffer ? buffer->span() : std::span<float>();
+}
+
 void Server::Impl::init(Link& link, Frame& frame) {
   Unpacker from(frame.body);
   auto shards = from.list<std::uint32_t>();
   from.end();
-  auto buffer = std::static_pointer_cast<Floats>(frame.payload.keep);
-  std::span<const float> values = buffer ? buffer->span() : std::span<float>();
+  std::span<const float> values = floats_of(frame);
   const Layout& layout = store_.view().layout;
   for (std::uint32_t id : shards) {
     auto found = store_.shards().find(id);
@@ -36,6 +41,43 @@ void Server::Impl::init(Link& link, Frame& frame) {
   note_asked();
 }
 
+// What a push has for one shard, in memory that stays.
+struct Server::Impl::Arrived {
+  std::span<const float> values;
+  std::shared_ptr<const void> keep;
+  std::span<const std::byte> encoded;  // what the values were decoded from; of the frame's payload
+};
+
+// All parts of a push, checked and decoded before anything of it is taken.
+std::vector<Server::Impl::Arrived> Server::Impl::arrived(const PushBody& body, const Caller& caller,
+                                                         const Frame& frame) {
+  if (body.encoded && body.direct) throw ProtocolError("an encoded push that is not in its frame");
+  if (!body.encoded) (void)floats_of(frame);
+  auto rest = frame.payload.parts.empty() ? std::span<std::byte>() : frame.payload.parts[0];
+  std::vector<Arrived> parts;
+  for (auto& part : body.parts) {
+    const auto count = values_of(part.segments, part.sparse, store_.head_of(part.shard)->shard->count());
+    if (body.direct) {
+      if (!caller.memory) throw ProtocolError("a push from memory that was not given to the server");
+      parts.push_back({{caller.memory->at(part.memory, count), count}, caller.memory, {}});
+      continue;
+    }
+    const auto bytes = body.encoded ? part.bytes : count * sizeof(float);
+    if (bytes > rest.size()) throw ProtocolError("a push with fewer values than it must have");
+    if (body.encoded) {
+      if (part.sparse) throw ProtocolError("an encoded push of a part of a shard");
+      auto decoded = store_.pool().take(count);
+      codes_.decode(part.shard, rest.first(bytes), decoded->span());
+      parts.push_back({decoded->span(), decoded, rest.first(bytes)});
+    } else {
+      parts.push_back({{reinterpret_cast<const float*>(rest.data()), count}, frame.payload.keep, {}});
+    }
+    rest = rest.subspan(bytes);
+  }
+  if (!rest.empty()) throw ProtocolError("a push with more values than it must have");
+  return parts;
+}
+
 void Server::Impl::push(Link& link, Frame& frame) {
   PushBody body = unpack_push(frame.body);
   Caller& caller = callers_.at(link.id());
@@ -44,29 +86,16 @@ void Server::Impl::push(Link& link, Frame& frame) {
     if (*refusal == Refusal::gone && frame.header.epoch > store_.view().epoch) refusal = Refusal::not_here;
     return reject(link.id(), frame.header.request, *refusal);
   }
-  auto buffer = std::static_pointer_cast<Floats>(frame.payload.keep);
-  std::span<const float> rest = buffer ? buffer->span() : std::span<float>();
-  std::vector<std::span<const float>> values;
-  for (auto& part : body.parts) {
-    auto count = values_of(part.segments, part.sparse, store_.head_of(part.shard)->shard->count());
-    if (body.direct) {
-      if (!caller.memory) throw ProtocolError("a push from memory that was not given to the server");
-      values.emplace_back(caller.memory->at(part.memory, count), count);
-    } else {
-      if (count > rest.size()) throw ProtocolError("a push with fewer values than it must have");
-      values.push_back(rest.first(count));
-      rest = rest.subspan(count);
-    }
-  }
-  if (!rest.empty()) throw ProtocolError("a push with more values than it must have");
-
+  const auto parts = arrived(body, caller, frame);
   PendingAnswer answer{link.id(), frame.header.request, body.worker, body.clock, 0, {}};
-  std::shared_ptr<const void> keep = body.direct ? std::shared_ptr<const void>(caller.memory) : buffer;
   for (std::size_t i = 0; i < body.parts.size(); ++i) {
     auto& part = body.parts[i];
     Held& held = *store_.head_of(part.shard);
     answer.staleness = std::max(answer.staleness, store_.staleness(body, part));
-    if (auto change = store_.take(body, part, values[i], keep, body.direct)) forward(held, *change);
+    if (auto change = store_.take(body, part, parts[i].values, parts[i].keep, body.direct)) {
+      if (body.encoded) change->encode_as(parts[i].encoded, frame.payload.keep);
+      forward(held, *change);
+    }
     answer.parts.push_back({part.shard, held.shard->worker(body.worker).record, body.direct && body.patient});
   }
   pushes_.push_back(std::move(answer));
@@ -180,15 +209,22 @@ void Server::Impl::give_values(const PendingPull& pull) {
   ValuesBody body;
   body.held_s = std::chrono::duration<double>(Clock::now() - pull.since).count();
   Payload payload;
-  auto keep = std::make_shared<std::vector<std::shared_ptr<Shard>>>();
+  auto keep = std::make_shared<std::vector<std::shared_ptr<const void>>>();
   for (std::size_t i = 0; i < pull.body.parts.size(); ++i) {
     auto& part = pull.body.parts[i];
     const std::shared_ptr<Shard>& shard = store_.head_of(part.shard)->shard;
     auto known = shard->workers().find(pull.body.worker);
     body.parts.push_back({part.shard, shard->version(), known == shard->workers().end() ? 0 : known->second.applied,
-                          store_.minimum(*shard)});
+                          store_.minimum(*shard), 0, 0, 0});
     if (pull.body.what == PullBody::What::direct) {
       if (!pull.given[i]) shard->copy_to(memory->at(part.memory, shard->count()));
+    } else if (pull.body.what == PullBody::What::difference) {
+      auto answer = codes_.answer(pull.body.worker, *shard, part.has);
+      body.parts.back().base = answer.base;
+      body.parts.back().number = answer.number;
+      body.parts.back().bytes = answer.bytes.size();
+      payload.parts.push_back(answer.bytes);
+      keep->push_back(std::move(answer.keep));
     } else if (pull.body.what == PullBody::What::payload) {
       payload.parts.push_back(std::as_bytes(shard->weights()));
       keep->push_back(shard);

@@ -113,7 +113,7 @@ std::optional<Change> Store::take(const PushBody& push, const PushBody::Part& pa
   }
   Contribution contribution{push.worker, push.sequence, push.clock, push.lr, part.segments,
                             part.sparse, values,        keep,       borrowed};
-  Change change{{part.shard, 0, true, contribution, {}}, values, keep};
+  Change change{{part.shard, 0, true, contribution, {}}, std::as_bytes(values), keep};
   shard.take(std::move(contribution));
   if (chained || view_.consistency.async) {
     change.body.applies = apply_visible(shard);

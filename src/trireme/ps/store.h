@@ -34,11 +34,17 @@ struct Held {
   std::uint64_t stored() const { return successor == kNobody ? shard->record() : stored_below; }
 };
 
-// A change that the successor must hear of. `values` are those of the push, in memory that stays.
+// A change that the successor must hear of. `values` are those of the push as they travel, in memory that stays.
 struct Change {
   RecordBody body;
-  std::span<const float> values;
+  std::span<const std::byte> values;
   std::shared_ptr<const void> keep;
+  // The values as they came, encoded: fewer bytes.
+  void encode_as(std::span<const std::byte> bytes, std::shared_ptr<const void> holder) {
+    body.encoded = true;
+    values = bytes;
+    keep = std::move(holder);
+  }
 };
 
 class Store {

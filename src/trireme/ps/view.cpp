@@ -1,5 +1,7 @@
 #include "trireme/ps/view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "trireme/ps/endpoint.h"
@@ -15,7 +17,23 @@ Consistency unpack_consistency(Unpacker& from) {
   return rule;
 }
 
+void pack(Packer& to, const Compression& compression) {
+  to.text(compression.codec).text(compression.rules).put(compression.seed);
+}
+Compression unpack_compression(Unpacker& from) {
+  Compression compression;
+  compression.codec = from.text();
+  compression.rules = from.text();
+  compression.seed = from.get<std::uint64_t>();
+  return compression;
+}
+
 }  // namespace
+
+std::string to_string(const Compression& compression) {
+  const std::string rules = compression.rules.empty() ? "" : fmt::format(", rules '{}'", compression.rules);
+  return fmt::format("{}{}, seed {}", compression.codec, rules, compression.seed);
+}
 
 void pack(Packer& to, const ServerInfo& server) {
   to.put(server.id).text(server.name).text(server.host).text(server.process).text(server.unix_name).text(server.tcp);
@@ -34,6 +52,7 @@ void pack(Packer& to, const JobSpec& spec) {
   Layout(spec.tensors, 1).pack(to);
   pack(to, spec.update);
   pack(to, spec.consistency);
+  pack(to, spec.compression);
 }
 
 JobSpec unpack_job(Unpacker& from) {
@@ -41,6 +60,7 @@ JobSpec unpack_job(Unpacker& from) {
   spec.tensors = Layout::unpack(from).tensors();
   spec.update = unpack_update(from);
   spec.consistency = unpack_consistency(from);
+  spec.compression = unpack_compression(from);
   return spec;
 }
 
@@ -55,6 +75,7 @@ void pack(Packer& to, const View& view) {
   to.put(view.epoch).put(view.job).put(view.ready).text(view.stop).text(view.failure);
   pack(to, view.update);
   pack(to, view.consistency);
+  pack(to, view.compression);
   view.layout.pack(to);
   to.put(view.initialiser);
   to.count(view.servers.size());
@@ -74,6 +95,7 @@ View unpack_view(Unpacker& from) {
   view.failure = from.text();
   view.update = unpack_update(from);
   view.consistency = unpack_consistency(from);
+  view.compression = unpack_compression(from);
   view.layout = Layout::unpack(from);
   view.initialiser = from.get<WorkerId>();
   view.servers.resize(from.count(24));

@@ -31,11 +31,23 @@ struct WorkerInfo {
   bool initial = false;  // there from the start: its clock counts before its first push
 };
 
+// What travels instead of gradients and weights: the texts that compress::Rules are made of.
+struct Compression {
+  std::string codec = "none", rules;
+  std::uint64_t seed = 1;
+  // Each worker's own, for codecs that want to know.
+  std::int64_t steps_per_epoch = 1;
+  double momentum = 0;
+};
+// What all workers must agree on: "topk:fraction=0.01,ef=on, rules '*.bias=none', seed 1".
+std::string to_string(const Compression& compression);
+
 // What a worker declares.
 struct JobSpec {
   std::vector<Tensor> tensors;
   UpdateSpec update;
   Consistency consistency;
+  Compression compression{};
 };
 void pack(Packer& to, const JobSpec& spec);
 JobSpec unpack_job(Unpacker& from);
@@ -48,6 +60,7 @@ struct View {
   std::string failure;    // why it cannot go on; empty: it can
   UpdateSpec update;
   Consistency consistency;
+  Compression compression;
   Layout layout;
   WorkerId initialiser = kNobody;  // whose values the store begins with
   std::vector<ServerInfo> servers;
