@@ -25,7 +25,8 @@ TEST_P(ServerWorkers, ARoundIsTheMeanOfGradients) {
   const auto ssp = run(ranks, "ps-ssp:s=0", {}, kSteps, kRate);
   EXPECT_EQ(ssp.result, bsp.result);  // in every bit
   for (const auto& report : bsp.report) {
-    EXPECT_EQ(report.bytes_sent, kSteps * kCount * sizeof(float));
+    EXPECT_EQ(report.bytes_sent, (2 * kSteps + 1) * kCount * sizeof(float));  // and the weights it began with
+    EXPECT_FALSE(report.compressed);
     // Whoever's gradient comes last in a round has seen none of the others' updates.
     std::int64_t steps = 0;
     for (auto [by, count] : report.stale) steps += count;

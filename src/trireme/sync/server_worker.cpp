@@ -18,13 +18,25 @@ ps::UpdateSpec paced(ps::UpdateSpec update, const Strategy::Pace& pace) {
   return update;
 }
 
+// Where the codec does what momentum would, the servers' update has none.
+ps::UpdateSpec left_to_servers(ps::UpdateSpec update, const compress::Rules& rules) {
+  if (update.name == "momentum" && rules.takes_momentum()) update.name = "sgd";
+  return update;
+}
+
+ps::Compression declared(const Surroundings& around, const ps::UpdateSpec& update) {
+  return {around.compress.codec_text(), around.compress.rules_text(), around.seed, around.steps_per_epoch,
+          update.name == "momentum" ? update.momentum : 0};
+}
+
 }  // namespace
 
 ServerWorker::ServerWorker(const Surroundings& around, ps::Consistency consistency, Reading reading)
     : client_(*around.client),
       tensors_(around.tensors),
       consistency_(consistency),
-      update_(paced(around.update, pace(around.update.momentum))),
+      compression_(declared(around, paced(around.update, pace(around.update.momentum)))),
+      update_(left_to_servers(paced(around.update, pace(around.update.momentum)), around.compress)),
       reading_(reading),
       timeout_s_(around.timeout_s) {}
 
@@ -41,8 +53,8 @@ void ServerWorker::begin(std::span<const Replica> replicas) {
   TRIREME_CHECK(replicas.size() == 1);
   weights_ = replicas[0].weights;
   gradient_ = replicas[0].gradient;
-  client_.declare({tensors_, update_, consistency_}, weights_, deadline());
-  client_.wait(client_.pull(weights_), deadline());
+  client_.declare({tensors_, update_, consistency_, compression_}, weights_, deadline());
+  report_.bytes_sent += client_.wait(client_.pull(weights_), deadline()).pulled;
   if (reading_ == Reading::live) {
     reader_ = std::jthread([this](const std::stop_token& stop) { read_on(stop); });
   }
@@ -53,6 +65,7 @@ void ServerWorker::wait_for_last() {
   Waiting waiting(report_);
   auto outcome = client_.wait(*last_, deadline());
   last_.reset();
+  report_.bytes_sent += outcome.pushed + outcome.pulled;
   ++report_.stale[static_cast<std::int64_t>(outcome.staleness)];
 }
 
@@ -73,7 +86,6 @@ void ServerWorker::after_backward(const Step& step) {
     changed_.wait(lock, [this] { return !pulling_; });
   }
   last_ = client_.push_pull(gradient_, step.lr, weights_);
-  report_.bytes_sent += gradient_.size_bytes();
 }
 
 // Pulls follow each other with pauses, so that they take a small part of the machine.
@@ -85,7 +97,7 @@ void ServerWorker::read_on(const std::stop_token& stop) {
     lock.unlock();
     const double begin = now_seconds();
     try {
-      client_.wait(client_.pull(weights_), deadline());
+      read_live_ += client_.wait(client_.pull(weights_), deadline()).pulled;
     } catch (const Error&) {
       // The training thread meets the same, at its next call, and tells.
     }
@@ -97,18 +109,30 @@ void ServerWorker::read_on(const std::stop_token& stop) {
   }
 }
 
-// When all have pushed what they had, the servers have it all; and nobody pushes more before all have read it.
+// When all have pushed what they had, the servers have it all; and nobody pushes more before all have read it. With
+// compression training goes on with the weights that this worker has, which are not quite the model.
 void ServerWorker::model(std::span<float> out) {
   wait_for_last();
   client_.sum(fmt::format("model {}", models_), {}, deadline());
-  client_.wait(client_.pull(weights_), deadline());
+  const bool compressed = client_.compression().has_value();
+  client_.wait(compressed ? client_.pull_exact(out) : client_.pull(weights_), deadline());
   client_.sum(fmt::format("model {} read", models_++), {}, deadline());
-  std::ranges::copy(weights_, out.begin());
+  if (!compressed) std::ranges::copy(weights_, out.begin());
 }
 
 void ServerWorker::finish() {
   std::vector<float> last(weights_.size());
   model(last);
+  std::ranges::copy(last, weights_.begin());
+}
+
+Report ServerWorker::report() const {
+  auto report = report_;
+  report.bytes_sent += read_live_;
+  if (const auto did = client_.compression()) {
+    report.compressed = {did->bytes_before, did->bytes_after, did->encode_s, did->decode_s, did->error, did->carried};
+  }
+  return report;
 }
 
 }  // namespace trireme::sync

@@ -4,7 +4,7 @@
 //   pull w;  each step: g ← gradient(w) / N;  push g, pull w
 //
 // The push and the pull that follows it travel together, and are waited for before the next forward. A model is sent,
-// and one received, every step.
+// and one received, every step; with compression a gradient and a difference to the weights of the step before.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -44,7 +44,7 @@ class ServerWorker : public Strategy {
   void after_backward(const Step& step) override;
   void finish() override;
   void model(std::span<float> out) override;
-  Report report() const override { return report_; }
+  Report report() const override;
 
  private:
   std::shared_ptr<float[]> memory(std::size_t count);
@@ -55,6 +55,7 @@ class ServerWorker : public Strategy {
   ps::Client& client_;
   const std::vector<ps::Tensor> tensors_;
   const ps::Consistency consistency_;
+  const ps::Compression compression_;
   const ps::UpdateSpec update_;
   const Reading reading_;
   const double timeout_s_;
@@ -68,6 +69,7 @@ class ServerWorker : public Strategy {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool computing_ = false, pulling_ = false;  // guarded by mutex_
+  std::atomic<std::uint64_t> read_live_ = 0;  // bytes
   std::jthread reader_;
 };
 

@@ -42,7 +42,8 @@ struct Step {
 // What a strategy has cost this worker so far.
 struct Report {
   double wait_s = 0;                           // in which it could do nothing but wait for others
-  std::uint64_t bytes_sent = 0;                // besides what the communicator given to it counts
+  std::uint64_t bytes_sent = 0;                // besides what the communicator given to it counts; to servers, and
+                                               // by them to this worker
   std::map<std::int64_t, std::int64_t> stale;  // steps by staleness: by how many updates (or steps) what was applied
                                                // lagged; empty where nothing is stale by construction
   double consensus = -1;  // root mean square distance of the workers' weights to their mean, at the last model();
