@@ -56,4 +56,22 @@ bool onebit_encode(const float* x, std::size_t n, std::byte* message, float* lef
 void onebit_decode(const std::byte* message, std::size_t n, float* out);
 void onebit_add(const std::byte* message, std::size_t n, float factor, float* out);
 
+// ---- powersgd ----
+
+// A matrix row by row, the last row perhaps cut short.
+struct Matrix {
+  std::size_t rows, cols, count;
+};
+// Factors P and Q of r columns lie column after column, each from a multiple of kColumn floats on, with zeros between.
+inline constexpr std::size_t kColumn = 16;
+constexpr std::size_t column_stride(std::size_t n) { return (n + kColumn - 1) / kColumn * kColumn; }
+// P ← M·Q
+void times(const Matrix& shape, const float* m, const float* q, std::size_t rank, float* p);
+// Q ← Mᵀ·P
+void transposed_times(const Matrix& shape, const float* m, const float* p, std::size_t rank, float* q);
+// What is done with X = 2ᵉ·P·Qᵀ, kept within finite numbers: out ← X, out ← out + factor·X or out ← out − X.
+enum class Expand { put, add, take_off };
+void expand(const Matrix& shape, const float* p, const float* q, std::size_t rank, int exponent, Expand how,
+            float factor, float* out);
+
 }  // namespace trireme::compress::kernels

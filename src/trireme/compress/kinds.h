@@ -17,5 +17,6 @@ Kind topk();
 Kind randk();
 Kind adaptive();
 Kind dgc();
+Kind powersgd();
 
 }  // namespace trireme::compress
