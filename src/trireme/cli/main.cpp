@@ -20,9 +20,10 @@ bool wants_torch(int argc, char** argv) {
          trireme::cli::kTorchCommands.end();
 }
 
-// `bench ps` and `bench ps-soak` are commands of their own.
+// `bench ps`, `bench ps-soak` and `bench codec` are commands of their own.
 void join_bench_words(std::vector<std::string>& words) {
-  if (words.size() < 2 || words[0] != "bench" || (words[1] != "ps" && words[1] != "ps-soak")) return;
+  if (words.size() < 2 || words[0] != "bench") return;
+  if (words[1] != "ps" && words[1] != "ps-soak" && words[1] != "codec") return;
   words[1] = "bench-" + words[1];
   words.erase(words.begin());
 }
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
   trireme::cli::add_serve(app);
   trireme::cli::add_bench(app);
   trireme::cli::add_bench_ps(app);
+  trireme::cli::add_bench_codec(app);
   trireme::cli::add_ps_soak(app);
   try {
     if (wants_torch(argc, argv)) trireme::cli::become_torch(argv);

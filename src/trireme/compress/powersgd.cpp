@@ -10,7 +10,7 @@
 //   matrix
 //             of ⌊√N⌋ rows and as many columns as it takes, its last row filled with zeros.
 //   bytes     4·r·(m + n), a message 4 more; r is at most m, n and what makes no message longer than the elements
-//   error     Σ(x − x̂)² ≤ Σx²; 0 for a matrix of rank r or less, from the second step on to rounding: 10⁻⁵·max|x|
+//   error     Σ(x − x̂)² ≤ Σx², to rounding; a matrix of rank r or less is as it was, to 10⁻⁵·max|x|
 //   cost      2·r multiplications per element to encode, r to decode, r to know what is left
 // So that no sum overflows, Q has columns of size ½ over all workers, and Q travels smaller by a power of two, 2ᵉ.
 #include <bit>
@@ -150,10 +150,8 @@ void PowerSgd::read(std::span<const std::byte> message, Expand how, float factor
   const std::size_t count = out.size();
   if (rows == 0 || rows > count) throw ProtocolError("powersgd: a message for a matrix of another size");
   const Matrix shape{rows, (count + rows - 1) / rows, count};
-  const std::size_t rank = (message.size() - sizeof rows) / Factor::bytes(shape.rows + shape.cols, 1);
-  if ((shape.rows - 1) * shape.cols >= count || rank == 0 || rank > std::min(shape.rows, shape.cols)) {
-    throw ProtocolError("powersgd: a message for a matrix of another size");
-  }
+  if ((shape.rows - 1) * shape.cols >= count) throw ProtocolError("powersgd: a message for a matrix of another size");
+  const std::size_t rank = rank_of(shape);
   check_length("powersgd", message, message_bytes(shape, rank));
   Factor p(shape.rows, rank), q(shape.cols, rank);
   p.read(message.data() + sizeof rows);
