@@ -57,7 +57,7 @@ inline const std::map<std::string_view, Bound>& bounds() {
        [](std::span<const float> x, std::size_t i) { return largest(block_of(x, i, 256)) * (1 + 0x1p-23) + 0x1p-149; }},
       {"threshold", sent_or_left},
       {"topk", sent_or_left},
-      {"randk", sent_or_left},
+      {"randk", [](std::span<const float> x, std::size_t i) { return 101 * sent_or_left(x, i); }},
       {"adaptive", sent_or_left},
       {"dgc", sent_or_left},
       {"powersgd", [](std::span<const float> x, std::size_t) { return norm(x) * 1.0001 + 1e-39; }},

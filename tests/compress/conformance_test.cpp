@@ -375,8 +375,9 @@ TEST(CompressConformance, SumsOnTheWayDoNotOverflow) {
   const Floats x(kCount, std::numeric_limits<float>::max());
   for (const Kind& kind : codecs()) {
     auto codec = make(kind, kCount, {.rank = 0, .workers = 4});
-    if (codec->road() != Road::sum || kind.error == Kind::Error::no_such) continue;
     const DType type = codec->term_type();
+    // Elements sent as they are overflow where uncompressed ones would.
+    if (codec->road() != Road::sum || (type == DType::f32 && codec->rounds() == 1)) continue;
     const double most = type == DType::f16    ? 65504
                         : type == DType::bf16 ? 0x1.fep127
                                               : std::numeric_limits<float>::max();

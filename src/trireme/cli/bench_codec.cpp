@@ -14,7 +14,6 @@
 #include "trireme/cli/bench/numbers.h"
 #include "trireme/cli/command.h"
 #include "trireme/compress/codecs.h"
-#include "trireme/compress/error_feedback.h"
 
 namespace trireme::cli {
 namespace {
@@ -103,13 +102,21 @@ void validate(const compress::Kind& kind, const Buffers& buffers, const Floats& 
     result.wrong = "a message is longer than what it encodes";
 }
 
+// A codec as written, with ef on or off unless that is written too.
+compress::Choice parse(const std::string& text, std::string_view feedback) {
+  auto choice = compress::Choice::parse(text);
+  const auto error = choice.kind->error;
+  const bool may = error == compress::Kind::Error::fed_back || error == compress::Kind::Error::dropped;
+  if (!may || text.find("ef=") != std::string::npos) return choice;
+  return compress::Choice::parse(fmt::format("{},ef={}", text, feedback));
+}
+
 Result measure(const std::string& text, Buffers& buffers, int rounds) {
-  const auto choice = compress::Choice::parse(text);
+  const auto choice = parse(text, "off"), fed_back = parse(text, "on");
   const compress::Kind& kind = *choice.kind;
   const compress::Tensor tensor = tensor_of(buffers.x.size());
   const compress::Surroundings around;
-  auto codec = kind.make(choice.values, tensor, around);
-  compress::ErrorFeedback feedback(kind.make(choice.values, tensor, around), tensor.count);
+  auto codec = choice.make(tensor, around), feedback = fed_back.make(tensor, around);
   buffers.message.resize(codec->most_bytes(tensor.count));
 
   Result result{.codec = text};
@@ -119,7 +126,7 @@ Result measure(const std::string& text, Buffers& buffers, int rounds) {
     codec->decode({buffers.message.data(), result.bytes}, buffers.out);
     validate(kind, buffers, left, result);
   }
-  codec = kind.make(choice.values, tensor, around);
+  codec = choice.make(tensor, around);
   std::size_t bytes = 0;
   const auto copy = [&] {
     std::memcpy(buffers.copy.data(), buffers.x.data(), buffers.x.size() * sizeof(float));
@@ -127,10 +134,10 @@ Result measure(const std::string& text, Buffers& buffers, int rounds) {
   };
   const auto encode = [&] { bytes = codec->encode(0, buffers.x, buffers.message.data(), nullptr); };
   const auto decode = [&] { codec->decode({buffers.message.data(), bytes}, buffers.out); };
-  const auto feed_back = [&] { bytes = feedback.encode(0, buffers.x, buffers.message.data(), nullptr); };
+  const auto feed_back = [&] { bytes = feedback->encode(0, buffers.x, buffers.message.data(), nullptr); };
   const int calls = static_cast<int>(std::clamp(2e-3 / seconds(1, encode), 1.0, 1000.0));
   for (auto* warm : {&buffers.copy, &buffers.out}) std::ranges::fill(*warm, 0.0f);
-  const bool feeds_back = kind.error == compress::Kind::Error::fed_back || kind.error == compress::Kind::Error::dropped;
+  const bool feeds_back = fed_back.text() != choice.text();
   for (int round = 0; round < rounds; ++round) {
     result.copy.push_back(seconds(calls, copy));
     result.encode.push_back(seconds(calls, encode));

@@ -8,11 +8,9 @@
 namespace trireme::compress {
 
 const std::vector<Kind>& codecs() {
-  static const std::vector<Kind> kinds {
-    static const std::vector<Kind> kinds{
-        none(),   fp16(),      bf16(), int8(),  qsgd(),     terngrad(), sign(),
-        onebit(), threshold(), topk(), randk(), adaptive(), dgc(),      powersgd(),
-    };
+  static const std::vector<Kind> kinds{
+      none(),   fp16(),      bf16(), int8(),  qsgd(),     terngrad(), sign(),
+      onebit(), threshold(), topk(), randk(), adaptive(), dgc(),      powersgd(),
   };
   return kinds;
 }
