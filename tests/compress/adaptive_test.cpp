@@ -65,7 +65,7 @@ TEST(Adaptive, FollowsASlowChange) {
   float scale = 1;
   for (int step = 0; step < 60; ++step, scale *= 0.95f) {
     const auto sent = steps.sent(drawn(20000, scale, false, random));
-    EXPECT_GE(sent, 80u) << step;
+    EXPECT_GE(sent, 60u) << step;
     EXPECT_LE(sent, 400u) << step;
   }
 }
