@@ -433,6 +433,28 @@ TEST(CompressConformance, SharesAreMergedAndEncodedAgain) {
   }
 }
 
+TEST(CompressConformance, MessagesOfPiecesJoin) {
+  for (const Kind& kind : codecs()) {
+    const std::size_t block = make(kind, 1)->block(), count = 3 * block + 11, first = 2 * block;
+    auto codec = make(kind, count);
+    if (!codec->joins()) continue;
+    const Floats x = random(count, 1);
+    Bytes message(codec->most_bytes(count));
+    const auto bytes = codec->encode(0, {x.data(), first}, message.data(), nullptr);
+    ASSERT_EQ(bytes + codec->encode(first, {x.data() + first, count - first}, message.data() + bytes, nullptr),
+              message.size())
+        << kind.name;
+    const Floats whole = decoded(*codec, message, count);
+    Floats parts(count);
+    codec->decode({message.data(), bytes}, {parts.data(), first});
+    codec->decode({message.data() + bytes, message.size() - bytes}, {parts.data() + first, count - first});
+    EXPECT_EQ(whole, parts) << kind.name;
+    for (std::size_t i = 0; i < count; ++i) {
+      ASSERT_LE(std::abs(static_cast<double>(x[i]) - whole[i]), test::bounds().at(kind.name)(x, i)) << kind.name;
+    }
+  }
+}
+
 // ---- The same bits ----
 
 // All that a codec says about some tensors.

@@ -48,7 +48,7 @@ Floats gradient(std::size_t count) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     int sum = 0;
     for (int shift = 16; shift < 64; shift += 12) sum += static_cast<int>(state >> shift & 0xfff) - 0x800;
-    value = static_cast<float>(sum) * 0x1p-18f;
+    value = static_cast<float>(sum) * 0x1p-21f;
   }
   return x;
 }

@@ -11,6 +11,7 @@ class BlockCodec : public Codec {
  public:
   Road road() const override { return Road::scatter; }
   std::size_t block() const override { return form_.elements; }
+  bool joins() const override { return true; }
   std::size_t most_bytes(std::size_t count) const override;
   std::size_t encode(std::size_t offset, std::span<const float> x, std::byte* message, float* left) override;
   void decode(std::span<const std::byte> message, std::span<float> out) const override;

@@ -66,6 +66,9 @@ class Codec {
   // Encodes x, the elements of the tensor from `offset` on, and returns the bytes written, of any alignment. `left`:
   // null, or where x minus what the message says is written; may be x itself. Throws NotFinite.
   virtual std::size_t encode(std::size_t offset, std::span<const float> x, std::byte* message, float* left) = 0;
+  // Whether the messages of pieces, each a multiple of block() elements but for the last, are the message of the whole
+  // when put one after another.
+  virtual bool joins() const { return false; }
   // out ← what a message for out.size() elements says. Throws ProtocolError, for whatever the message holds; reads and
   // writes nothing but these two.
   virtual void decode(std::span<const std::byte> message, std::span<float> out) const = 0;

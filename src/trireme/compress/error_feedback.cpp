@@ -7,27 +7,37 @@
 namespace trireme::compress {
 namespace {
 
-// Nothing of x is taken in when part of it is no number. Sums end at the largest finite numbers: what is carried stays
-// a number.
-void accumulate(std::span<const float> x, float* into) {
-  check_finite(x);
-  kernels::accumulate(x.data(), into, x.size());
-}
+// So many elements, with what is carried of them, stay in the cache between two passes.
+constexpr std::size_t kPiece = 8192;
+
+// Sums end at the largest finite numbers: what is carried stays a number.
+void accumulate(std::span<const float> x, float* into) { kernels::accumulate(x.data(), into, x.size()); }
 
 }  // namespace
 
 std::size_t ErrorFeedback::encode(std::size_t offset, std::span<const float> x, std::byte* message, float* left) {
   TRIREME_CHECK(offset + x.size() <= error_.size());
-  float* error = error_.data() + offset;
-  accumulate(x, error);
-  const auto bytes = inner_->encode(offset, {error, x.size()}, message, error);
-  if (left) std::copy_n(error, x.size(), left);
+  check_finite(x);  // first all of it: nothing is taken in when part of it is no number
+  float* const error = error_.data() + offset;
+  const std::size_t piece = inner_->joins() ? std::max<std::size_t>(1, kPiece / block()) * block() : x.size();
+  std::size_t bytes = 0, done = 0;
+  do {
+    const auto part = x.subspan(done, std::min(piece, x.size() - done));
+    float* const sum = error + done;
+    accumulate(part, sum);
+    bytes += inner_->encode(offset + done, {sum, part.size()}, message + bytes, sum);
+    if (left) std::copy_n(sum, part.size(), left + done);
+    done += part.size();
+  } while (done < x.size());
   return bytes;
 }
 
 void ErrorFeedback::give(int round, std::span<const float> x, std::byte* terms) {
   TRIREME_CHECK(x.size() == error_.size());
-  if (round == 0) accumulate(x, error_.data());
+  if (round == 0) {
+    check_finite(x);
+    accumulate(x, error_.data());
+  }
   inner_->give(round, error_, terms);
 }
 

@@ -22,6 +22,7 @@ class ErrorFeedback : public Codec {
     inner_->add(message, factor, out);
   }
 
+  bool joins() const override { return inner_->joins(); }
   std::size_t block() const override { return inner_->block(); }
   void merge(std::span<const std::span<const std::byte>> messages, float factor, std::span<float> out) const override {
     inner_->merge(messages, factor, out);

@@ -10,6 +10,7 @@ class HalfCodec : public Codec {
   HalfCodec(DType type, std::size_t count, int workers);
   Road road() const override { return Road::sum; }
 
+  bool joins() const override { return true; }
   std::size_t most_bytes(std::size_t count) const override { return 2 * count; }
   std::size_t encode(std::size_t offset, std::span<const float> x, std::byte* message, float* left) override;
   void decode(std::span<const std::byte> message, std::span<float> out) const override;

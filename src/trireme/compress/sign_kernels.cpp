@@ -147,7 +147,8 @@ struct Ballot {
     const auto zero = hn::Zero(d);
     for (std::size_t i = 0; i < kSignBlock; i += kLanes) {
       const auto vote = hn::Load(d, votes + i), weight = hn::Load(d, weights + i);
-      const auto odd = hn::And(hn::Iota(U32(), static_cast<std::uint32_t>(i)), hn::Set(U32(), 1));
+      const auto place = hn::Add(hn::Iota(U32(), 0), hn::Set(U32(), static_cast<std::uint32_t>(i)));
+      const auto odd = hn::And(place, hn::Set(U32(), 1));
       const auto lot = hn::Neg(hn::ConvertTo(d, hn::BitCast(I32(), odd)));
       const auto last = hn::IfThenElse(hn::Eq(weight, zero), lot, weight);
       const auto score = hn::IfThenElse(hn::Eq(vote, zero), last, vote);

@@ -18,13 +18,17 @@ constexpr std::size_t kBytes = hn::MaxLanes(U8());
 
 // Noise even over ±½, which makes rounding to nearest right on average: the block's key and the element, twice mixed.
 struct Dither {
-  std::uint32_t low, high;
-  explicit Dither(std::uint64_t key)
-      : low(static_cast<std::uint32_t>(key)), high(static_cast<std::uint32_t>(key >> 32)) {}
+  static constexpr std::uint32_t kGolden = 0x9e3779b9;
+  hn::Vec<U32> first;  // of the elements of the first vector
+  std::uint32_t high;
+  explicit HWY_INLINE Dither(std::uint64_t key)
+      : first(hn::Add(hn::Mul(hn::Iota(U32(), 0), hn::Set(U32(), kGolden)),
+                      hn::Set(U32(), static_cast<std::uint32_t>(key)))),
+        high(static_cast<std::uint32_t>(key >> 32)) {}
 
   HWY_INLINE hn::Vec<F32> operator()(hn::Vec<F32> v, std::size_t i) const {
     const U32 d;
-    auto z = hn::Add(hn::Mul(hn::Iota(d, static_cast<std::uint32_t>(i)), hn::Set(d, 0x9e3779b9u)), hn::Set(d, low));
+    auto z = hn::Add(first, hn::Set(d, static_cast<std::uint32_t>(i) * kGolden));
     z = hn::Mul(hn::Xor(z, hn::ShiftRight<16>(z)), hn::Set(d, 0x7feb352du));
     z = hn::Add(hn::Xor(z, hn::ShiftRight<15>(z)), hn::Set(d, high));
     z = hn::Mul(hn::Xor(z, hn::ShiftRight<13>(z)), hn::Set(d, 0x846ca68bu));
