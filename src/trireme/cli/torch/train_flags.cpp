@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
+#include "trireme/compress/codecs.h"
 #include "trireme/models/model.h"
+#include "trireme/sync/strategies.h"
 
 namespace trireme::cli {
 namespace {
@@ -13,19 +15,31 @@ namespace {
 const char* group_of(std::string_view key) {
   if (key.starts_with("model.") || key.starts_with("data.")) return "Model and data";
   if (key.starts_with("train.")) return "Training";
+  if (key.starts_with("sync.")) return "How workers synchronize";
   if (key.starts_with("exchange.")) return "Exchange of gradients";
   if (key.starts_with("run.")) return "Workers";
   return "What is written";
 }
 
+template <typename Kinds>
+std::string names_of(const Kinds& kinds) {
+  std::vector<std::string_view> names;
+  for (const auto& kind : kinds) names.push_back(kind.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// The names of a closed set that a text ends before: "one of".
+std::string choices_of(std::string_view key) {
+  if (key == "model.name") return names_of(models::models());
+  if (key == "sync.strategy") return names_of(sync::strategies());
+  if (key == "sync.compress") return names_of(compress::codecs());
+  return {};
+}
+
 // With the default, unless the text says what 0 means.
 std::string help_of(const train::Field& field, const train::Config& defaults) {
   std::string value = train::value_text(defaults, field), help(field.help);
-  if (field.key == "model.name") {
-    std::vector<std::string_view> names;
-    for (const auto& model : models::models()) names.push_back(model.name);
-    help = fmt::format("{}: {}", help, fmt::join(names, ", "));
-  }
+  if (const auto choices = choices_of(field.key); !choices.empty()) help = fmt::format("{}: {}", help, choices);
   const bool said = value.empty() || value == "false" || (value == "0" && help.ends_with(')'));
   return said ? help : fmt::format("{} ({})", help, value);
 }
