@@ -164,7 +164,10 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
               terms += codec.terms(round) * size_of(codec.term_type());
             break;
           case compress::Road::scatter:
-            slots += codec.most_bytes(share_of(mine.size(), codec.block(), kRanks, 0).count);
+            for (std::string_view code : {std::string_view(shortened(kind)), kind.again}) {
+              const auto count = share_of(mine.size(), codec.block(), kRanks, 0).count;
+              slots += (code.empty() ? codec : *compress::Choice::parse(code).make({"", count}, {})).most_bytes(count);
+            }
             break;
           case compress::Road::gather: {
             std::vector<std::byte> message(codec.most_bytes(mine.size()));
@@ -179,7 +182,7 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
       mean(x);
       const auto sent = static_cast<double>(mean.bytes_sent() - before);
       const double expected = 2.0 * (kRanks - 1) / kRanks * static_cast<double>(terms) +
-                              2.0 * (kRanks - 1) * static_cast<double>(slots) +
+                              (kRanks - 1) * static_cast<double>(slots) +
                               (kRanks - 1) * static_cast<double>(longest[0] + 8 * static_cast<std::int64_t>(gathered));
       EXPECT_NEAR(sent, expected, 64) << "rounding of blocks to elements";
     }));

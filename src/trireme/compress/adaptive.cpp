@@ -90,6 +90,7 @@ Kind adaptive() {
           .summary = "elements above a threshold that follows the gradients",
           .settings = {{"fraction", "0.01", "how many of them, about", number(1e-9, 1)}},
           .error = Kind::Error::fed_back,
+          .lags = true,
           .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
             const auto seed = mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
             return std::make_unique<Adaptive>(values.number("fraction"), seed);

@@ -21,7 +21,12 @@ struct Kind {
     its_own,   // the codec keeps it itself
     no_such,   // messages lack nothing
   } error = Error::fed_back;
-  bool unbiased = false;        // the mean of many messages, without feedback, is what was encoded
+  bool unbiased = false;  // the mean of many messages, without feedback, is what was encoded
+  // What it feeds back comes several steps late, and swings with momentum (measured: docs/compression.md): that of the
+  // optimizer is then replaced by a higher rate.
+  bool lags = false;
+  // On the road scatter: the codec of merged shares, where not this one again. What it loses no other worker evens out.
+  std::string_view again = {};
   bool takes_momentum = false;  // it does what the optimizer's momentum would: that one is then 0
   bool matrices_only = false;   // tensors of one row travel uncompressed
   std::unique_ptr<Codec> (*make)(const Values& values, const Tensor& tensor, const Surroundings& around);

@@ -36,6 +36,7 @@ Kind onebit() {
           .summary = "one of two values per element: the means above and below zero of 256 elements",
           .settings = {},
           .error = Kind::Error::fed_back,
+          .lags = true,
           .make = [](const Values&, const Tensor&, const Surroundings&) -> std::unique_ptr<Codec> {
             return std::make_unique<OneBit>();
           }};

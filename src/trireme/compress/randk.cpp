@@ -122,6 +122,7 @@ Kind randk() {
           .settings = {{"fraction", "0.1", "how many of them", number(1e-9, 1)}},
           .error = Kind::Error::fed_back,
           .unbiased = true,
+          .lags = true,
           .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
             const auto seed = mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
             return std::make_unique<RandK>(tensor.count, values.number("fraction"), values.is("ef", "off"), seed);

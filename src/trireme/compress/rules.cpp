@@ -69,6 +69,11 @@ const Choice& Rules::of(const Tensor& tensor) const {
   return vector && choice.kind->matrices_only ? none_ : choice;
 }
 
+bool Rules::lags() const {
+  auto lags = [](const Choice& choice) { return choice.kind->lags && choice.values.is("ef", "on"); };
+  return lags(fallback_) || std::ranges::any_of(rules_, [&](const auto& rule) { return lags(rule.second); });
+}
+
 bool Rules::takes_momentum() const {
   auto takes = [](const Choice& choice) { return choice.kind->takes_momentum; };
   const bool any =

@@ -25,6 +25,8 @@ class Rules {
   const Choice& of(const Tensor& tensor) const;
   // Whether a codec in it does what the optimizer's momentum would. Throws ConfigError where some do and some do not.
   bool takes_momentum() const;
+  // Whether a codec in it lags behind.
+  bool lags() const;
   // "topk:fraction=0.01,ef=on; *.bias none"
   std::string text() const;
   // What the same rules can be made of again, with every setting.

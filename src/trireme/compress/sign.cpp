@@ -51,6 +51,7 @@ Kind sign() {
           .summary = "the sign, by majority vote, and the mean size per 256 elements",
           .settings = {},
           .error = Kind::Error::fed_back,
+          .lags = true,
           .make = [](const Values& values, const Tensor&, const Surroundings&) -> std::unique_ptr<Codec> {
             return std::make_unique<Sign>(values.is("ef", "off"));
           }};

@@ -7,6 +7,8 @@
 //             in base 3, the first the lowest
 //   bytes     64 + 4 per whole block: 1.7 bits per element
 //   error     E x̂ = x, to 2⁻²³ of a step; |x − x̂| ≤ s·(1 + 2⁻¹⁸); a block with s < 2⁻¹²⁶ is zero
+//   merged    the sum of P messages has more than three steps, and nobody's noise evens out that of coding it again: it
+//             goes on as qsgd:bits=4 (the paper sends the sum with the bits it needs)
 //   cost      one pass over memory, two over each block; a random number per element
 #include "trireme/compress/blocks.h"
 #include "trireme/compress/kernels.h"
@@ -48,6 +50,7 @@ Kind terngrad() {
           .settings = {},
           .error = Kind::Error::dropped,
           .unbiased = true,
+          .again = "qsgd:bits=4",
           .make = [](const Values&, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
             return std::make_unique<TernGrad>(own_key(tensor, around));
           }};

@@ -54,6 +54,7 @@ Kind topk() {
       .settings = {{"fraction", "0.01", "how many of them", number(1e-9, 1)},
                    {"sampled", "off", "a threshold from a sample instead of exactly so many", one_of({"on", "off"})}},
       .error = Kind::Error::fed_back,
+      .lags = true,
       .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
         const auto seed = mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
         return std::make_unique<TopK>(values.number("fraction"), values.is("sampled", "on"), seed);

@@ -57,7 +57,9 @@ CompressedMean::Member CompressedMean::member_of(const compress::Tensor& tensor)
   if (member.codec->road() == compress::Road::scatter) {
     const auto share = share_of(tensor.count, member.codec->block(), group_.size(), group_.rank());
     around.seed = ~around.seed;  // draws of its own
-    member.again = choice.make({tensor.name, share.count, 1, tensor.number}, around);
+    const auto& again = choice.kind->again;
+    member.again = (again.empty() ? choice : compress::Choice::parse(again))
+                       .make({tensor.name, share.count, 1, tensor.number}, around);
   }
   return member;
 }

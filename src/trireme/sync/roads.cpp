@@ -30,9 +30,15 @@ std::vector<Coded> those(std::span<const Coded> tensors, const Pick& pick) {
   return found;
 }
 
-// The bytes of a share's code, and of its place in a message: that of the longest.
-std::size_t slot_of(const Coded& tensor, int ranks) {
-  return tensor.codec->most_bytes(share_of(tensor.x.size(), tensor.codec->block(), ranks, 0).count);
+// The longest share of a tensor.
+std::size_t longest_share(const Coded& tensor, int ranks) {
+  return share_of(tensor.x.size(), tensor.codec->block(), ranks, 0).count;
+}
+
+// What a share's code takes in a message: as much as the longest one's.
+std::size_t slot_of(const Coded& tensor, int ranks) { return tensor.codec->most_bytes(longest_share(tensor, ranks)); }
+std::size_t merged_slot_of(const Coded& tensor, int ranks) {
+  return tensor.again->most_bytes(longest_share(tensor, ranks));
 }
 
 }  // namespace
@@ -108,14 +114,17 @@ void Roads::sum(std::span<const Coded> tensors, DType type) {
 void Roads::scatter(std::span<const Coded> tensors) {
   if (tensors.empty()) return;
   const int ranks = comm_.size();
-  std::size_t message = 0, longest = 0;  // of bytes to one rank; of elements in a share
+  std::size_t message = 0, merged_message = 0,
+              longest = 0;  // of bytes to one rank, then to all; of elements in a share
   for (const Coded& tensor : tensors) {
     message += slot_of(tensor, ranks);
-    longest = std::max(longest, share_of(tensor.x.size(), tensor.codec->block(), ranks, 0).count);
+    merged_message += merged_slot_of(tensor, ranks);
+    longest = std::max(longest, longest_share(tensor, ranks));
   }
   const std::size_t whole = message * static_cast<std::size_t>(ranks);
-  std::byte* const mine = room(mine_, whole);
-  std::byte* const all = room(all_, whole);
+  const std::size_t merged_whole = merged_message * static_cast<std::size_t>(ranks);
+  std::byte* const mine = room(mine_, std::max(whole, merged_message));
+  std::byte* const all = room(all_, std::max(whole, merged_whole));
   {
     Timed timed(encode_s_);
     auto place = mine;
@@ -135,6 +144,7 @@ void Roads::scatter(std::span<const Coded> tensors) {
     share_.resize(longest);
     std::vector<std::span<const std::byte>> codes(static_cast<std::size_t>(ranks));
     std::size_t at = 0;
+    auto place = mine;
     for (const Coded& tensor : tensors) {
       const auto share = share_of(tensor.x.size(), tensor.codec->block(), ranks, comm_.rank());
       for (std::size_t rank = 0; rank < codes.size(); ++rank) {
@@ -142,18 +152,19 @@ void Roads::scatter(std::span<const Coded> tensors) {
       }
       const std::span<float> merged(share_.data(), share.count);
       tensor.codec->merge(codes, factor(), merged);
-      encode(tensor, merged, [&](std::span<float> x) { return tensor.again->encode(0, x, mine + at, nullptr); });
+      encode(tensor, merged, [&](std::span<float> x) { return tensor.again->encode(0, x, place, nullptr); });
       at += slot_of(tensor, ranks);
+      place += merged_slot_of(tensor, ranks);
     }
   }
-  comm_.all_gather(ConstView(mine, message, DType::u8), View(all, whole, DType::u8));
+  comm_.all_gather(ConstView(mine, merged_message, DType::u8), View(all, merged_whole, DType::u8));
   Timed timed(decode_s_);
   auto place = all;
   for (int rank = 0; rank < ranks; ++rank) {
     for (const Coded& tensor : tensors) {
       const auto share = share_of(tensor.x.size(), tensor.codec->block(), ranks, rank);
-      tensor.codec->decode({place, tensor.codec->most_bytes(share.count)}, tensor.x.subspan(share.offset, share.count));
-      place += slot_of(tensor, ranks);
+      tensor.again->decode({place, tensor.again->most_bytes(share.count)}, tensor.x.subspan(share.offset, share.count));
+      place += merged_slot_of(tensor, ranks);
     }
   }
 }

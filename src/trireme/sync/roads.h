@@ -3,7 +3,7 @@
 //
 // P ranks; a tensor of n bytes is encoded in b of them (a share of it in b/P). Sent by each rank:
 //   sum      2(P−1)/P · b, per round
-//   scatter  2(P−1) · the longest share's code
+//   scatter  (P−1) · the longest share's code, and (P−1) · its code once merged
 //   gather   (P−1) · the longest rank's code, and 8(P−1) for each tensor's length
 #pragma once
 #include <memory>

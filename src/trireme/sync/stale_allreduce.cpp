@@ -1,8 +1,12 @@
 // Decentralized stale-synchronous: the mean of gradients, applied s steps later, so that its exchange has s steps of
 // compute to hide behind:
-//   w_{k+1} = w_k − η·(1/N) Σ_i g_i(w_{k−s}, of step k−s)
-// The gradient of step k travels in slot k mod (s+1). The first s steps leave the weights where they are; the last s
-// gradients are delivered by drain(). s = 0 is allreduce. 2(N−1)/N of a model sent per step.
+//   g_k = (1/N) Σ_i g_i(ŵ_k)        w_{k+1} = w_k − η·g_{k−s}        ŵ_k = w_k + a·s·(w_k − w_{k−1})
+// What is applied late is measured where the weights will be about then: ŵ looks ahead along the last step (as weight
+// prediction in pipelines does: Chen et al., 2018). And no gradient may be longer than `clip`: late and long ones
+// swing. The gradient of step k travels in slot k mod (s+1). The first s steps leave the weights where they are; the
+// last s gradients are delivered by drain(). s = 0 is allreduce. 2(N−1)/N of a model sent per step; two models of
+// memory more.
+#include <cmath>
 #include <deque>
 
 #include "trireme/sync/flat.h"
@@ -16,22 +20,39 @@ namespace {
 
 class StaleAllreduce : public OneLearner {
  public:
-  StaleAllreduce(const Surroundings& around, std::int64_t staleness)
-      : OneLearner(around.world), staleness_(staleness), codes_(make_compressed_mean(around, Op::sum)) {}
+  StaleAllreduce(const Surroundings& around, std::int64_t staleness, double ahead, double clip)
+      : OneLearner(around.world),
+        staleness_(staleness),
+        ahead_(static_cast<float>(ahead)),
+        clip_(clip),
+        codes_(make_compressed_mean(around, Op::sum)) {}
 
   bool shares_gradient() const override { return true; }
-  Pace pace(double momentum) const override {
-    return staleness_ > 0 ? without_momentum(momentum, 3) : Pace{momentum, 1};
-  }
   bool takes_gradient() const override { return true; }
   bool skips_step() const override { return skips_; }
   bool meets(std::int64_t) const override { return true; }
 
   void start() override {
     for (std::int64_t i = 0; i <= staleness_; ++i) slots_.emplace_back(world_, gradient_.size());
+    if (staleness_ == 0) return;
+    here_ = Flat(world_, weights_);
+    before_ = Flat(world_, weights_);
+  }
+
+  void before_forward(const Step&) override {
+    if (staleness_ == 0) return;
+    const float far = ahead_ * static_cast<float>(staleness_);
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      here_[i] = weights_[i];
+      weights_[i] += far * (weights_[i] - before_[i]);
+    }
   }
 
   void after_backward(const Step&) override {
+    if (staleness_ > 0) {
+      copy(here_.span(), weights_);
+      copy(here_.span(), before_.span());
+    }
     auto& slot = slot_of(sent_++);
     slot = gradient_;
     if (codes_) {
@@ -73,11 +94,24 @@ class StaleAllreduce : public OneLearner {
       }
     }
     copy(slot_of(applied_).span(), gradient_);
+    if (staleness_ > 0) shorten(gradient_);
     ++report_.stale[std::min(applied_, staleness_)];
     ++applied_;
   }
 
+  // The same on every worker: all have the same mean.
+  void shorten(std::span<float> gradient) const {
+    double square = 0;
+    for (float g : gradient) square += static_cast<double>(g) * static_cast<double>(g);
+    if (!(square > clip_ * clip_)) return;
+    const auto factor = static_cast<float>(clip_ / std::sqrt(square));
+    for (float& g : gradient) g *= factor;
+  }
+
   const std::int64_t staleness_;  // s
+  const float ahead_;             // a
+  const double clip_;
+  Flat here_, before_;  // w_k, while the weights are ŵ_k; w_{k−1}
   std::vector<Flat> slots_;
   UnderWay under_way_{world_};  // those of steps applied_ … sent_ − 1
   std::unique_ptr<CompressedMean> codes_;
@@ -90,13 +124,17 @@ class StaleAllreduce : public OneLearner {
 }  // namespace
 
 Kind stale_allreduce() {
-  return {.name = "stale-allreduce",
-          .summary = "mean of gradients, applied s steps later",
-          .settings = {{"s", "1", "steps a mean may travel", whole_number(0, 64)}},
-          .compresses = Kind::Compresses::gradients,
-          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<StaleAllreduce>(around, values.integer("s"));
-          }};
+  return {
+      .name = "stale-allreduce",
+      .summary = "mean of gradients, applied s steps later",
+      .settings = {{"s", "1", "steps a mean may travel", whole_number(0, 64)},
+                   {"ahead", "0.7", "how far ahead gradients are measured, in steps per step of delay", number(0, 4)},
+                   {"clip", "1", "most norm of a late gradient", number(0, 1e30)}},
+      .compresses = Kind::Compresses::gradients,
+      .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+        return std::make_unique<StaleAllreduce>(around, values.integer("s"), values.number("ahead"),
+                                                values.number("clip"));
+      }};
 }
 
 }  // namespace trireme::sync

@@ -9,10 +9,18 @@ namespace {
 
 constexpr const char* kOfStrategy = "strategy.";
 
+// What is left of sgd's momentum to codecs that take its place, or feed back errors so late that both together swing.
+double momentum_beside(const compress::Rules& rules, const Config& config) {
+  const bool of_gradients = sync::Choice::parse(config.strategy).kind->compresses == sync::Kind::Compresses::gradients;
+  return config.optimizer == "sgd" && of_gradients && (rules.takes_momentum() || rules.lags()) ? 0 : config.momentum;
+}
+// The rate makes up for it as far as is stable.
+constexpr double kMostRate = 6;
+
 ps::UpdateSpec server_update(const Config& config) {
-  const bool elsewhere = compress::Rules(config.compress, config.compress_rule).takes_momentum();
-  return {.name = config.optimizer == "sgd" && config.momentum > 0 && !elsewhere ? "momentum" : config.optimizer,
-          .momentum = config.momentum,
+  const double momentum = momentum_beside({config.compress, config.compress_rule}, config);
+  return {.name = config.optimizer == "sgd" && momentum > 0 ? "momentum" : config.optimizer,
+          .momentum = momentum,
           .weight_decay = config.weight_decay,
           .nesterov = config.nesterov,
           .beta1 = config.beta1,
@@ -39,8 +47,12 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Worklo
 }
 
 sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
-  if (compress::Rules(config.compress, config.compress_rule).takes_momentum()) return {0, 1};
-  return config.optimizer == "sgd" ? strategy.pace(config.momentum) : sync::Strategy::Pace{config.momentum, 1};
+  const compress::Rules rules(config.compress, config.compress_rule);
+  if (rules.takes_momentum()) return {0, 1};
+  const auto pace =
+      config.optimizer == "sgd" ? strategy.pace(config.momentum) : sync::Strategy::Pace{config.momentum, 1};
+  const bool replaced = momentum_beside(rules, config) < pace.momentum;
+  return replaced ? sync::without_momentum(config.momentum, kMostRate) : pace;
 }
 
 void keep(sync::Strategy& strategy, Keepsake& with) {
