@@ -32,7 +32,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
   if (const compress::Rules rules(config.compress, config.compress_rule); !rules.none()) header.compress = rules.text();
   if (const auto pace = pace_of(config, strategy); pace.momentum != config.momentum) {
     header.optimizer +=
-        fmt::format("; because of the strategy momentum {:g}, {:g} times the rate", pace.momentum, pace.rate);
+        fmt::format("; because of the strategy or codec momentum {:g}, {:g} times the rate", pace.momentum, pace.rate);
   }
   return header;
 }

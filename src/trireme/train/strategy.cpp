@@ -9,16 +9,16 @@ namespace {
 
 constexpr const char* kOfStrategy = "strategy.";
 
-// What is left of sgd's momentum to codecs that take its place, or feed back errors so late that both together swing.
-double momentum_beside(const compress::Rules& rules, const Config& config) {
-  const bool of_gradients = sync::Choice::parse(config.strategy).kind->compresses == sync::Kind::Compresses::gradients;
-  return config.optimizer == "sgd" && of_gradients && (rules.takes_momentum() || rules.lags()) ? 0 : config.momentum;
+// Whether gradients' codes feed back errors so late that they would swing with momentum.
+bool codes_lag(const Config& config) {
+  return config.optimizer == "sgd" && compress::Rules(config.compress, config.compress_rule).lags() &&
+         sync::Choice::parse(config.strategy).kind->compresses == sync::Kind::Compresses::gradients;
 }
-// The rate makes up for it as far as is stable.
+// The rate makes up for the momentum as far as is stable.
 constexpr double kMostRate = 6;
 
 ps::UpdateSpec server_update(const Config& config) {
-  const double momentum = momentum_beside({config.compress, config.compress_rule}, config);
+  const double momentum = codes_lag(config) ? 0 : config.momentum;
   return {.name = config.optimizer == "sgd" && momentum > 0 ? "momentum" : config.optimizer,
           .momentum = momentum,
           .weight_decay = config.weight_decay,
@@ -47,12 +47,10 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Worklo
 }
 
 sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
-  const compress::Rules rules(config.compress, config.compress_rule);
-  if (rules.takes_momentum()) return {0, 1};
-  const auto pace =
-      config.optimizer == "sgd" ? strategy.pace(config.momentum) : sync::Strategy::Pace{config.momentum, 1};
-  const bool replaced = momentum_beside(rules, config) < pace.momentum;
-  return replaced ? sync::without_momentum(config.momentum, kMostRate) : pace;
+  if (compress::Rules(config.compress, config.compress_rule).takes_momentum()) return {0, 1};
+  if (config.optimizer != "sgd") return {config.momentum, 1};
+  const auto pace = strategy.pace(config.momentum);
+  return pace.momentum > 0 && codes_lag(config) ? sync::without_momentum(config.momentum, kMostRate) : pace;
 }
 
 void keep(sync::Strategy& strategy, Keepsake& with) {
