@@ -1,7 +1,7 @@
 // The loop over the blocks of a tensor, whose last is brought to full length by zeros, and the uniform quantizer of one
 // block. Included once per SIMD target.
 //
-// A codec's form F gives kBlock elements, kHead bytes of scales, kPlanes planes of kPlane bytes each, when full. A
+// A codec's form F gives kBlock elements, kHead bytes of scales, planes() planes of kPlane bytes each, when full. A
 // plane of n elements has kPlane·n/kBlock bytes, rounded up.
 #if defined(TRIREME_COMPRESS_BLOCKS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRIREME_COMPRESS_BLOCKS_INL_H_

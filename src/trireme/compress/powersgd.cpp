@@ -7,8 +7,7 @@
 //   left      M − P̂·(Mᵀ·P̂)ᵀ with the worker's own M: the mean over workers of that and M̂ add up to the mean of M
 //   terms     r·m and r·n f32, added on the way
 //   message   m as u32, P̂ and Q as f32, column after column. A piece of a tensor, or a vector, of N elements is a
-//   matrix
-//             of ⌊√N⌋ rows and as many columns as it takes, its last row filled with zeros.
+//             matrix of ⌊√N⌋ rows and as many columns as it takes, its last row filled with zeros.
 //   bytes     4·r·(m + n), a message 4 more; r is at most m, n and what makes no message longer than the elements
 //   error     Σ(x − x̂)² ≤ Σx², to rounding; a matrix of rank r or less is as it was, to 10⁻⁵·max|x|
 //   cost      2·r multiplications per element to encode, r to decode, r to know what is left

@@ -2,9 +2,8 @@
 // Reduce Communication in Distributed Deep Learning", 2017), with a step per block of B = 320 in the place of a
 // layer's, without clipping.
 //   step      s = max|x| of the block;  q = ±1 with probability |x|/s, else 0;  x̂ = q·s
-//   message   per block of n: s as f32, then m = ⌈n/5⌉ bytes; byte j has the digits q + 1 of elements j, m + j, … 4m +
-//   j,
-//             in base 3, the first the lowest
+//   message   per block of n: s as f32, then m = ⌈n/5⌉ bytes; byte j has the digits q + 1 of the elements j, m + j to
+//             4m + j, in base 3, the first the lowest
 //   bytes     64 + 4 per whole block: 1.7 bits per element
 //   error     E x̂ = x, to 2⁻²³ of a step; |x − x̂| ≤ s·(1 + 2⁻¹⁸); a block with s < 2⁻¹²⁶ is zero
 //   merged    the sum of P messages has more than three steps, and nobody's noise evens out that of coding it again: it
