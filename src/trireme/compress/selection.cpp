@@ -51,6 +51,7 @@ bool Selection::collect(std::span<const float> x, Magnitude lower, std::size_t t
   lower = std::min(lower, kernels::kNotFinite);
   std::array<std::uint32_t, kBlock + kernels::kSlack> places;
   size_ = 0;
+  if (limit < x.size()) reserve(limit + kBlock + kernels::kSlack);
   for (std::size_t start = 0; start < x.size(); start += kBlock) {
     const auto block = x.subspan(start, std::min(kBlock, x.size() - start));
     reserve(size_ + kBlock + kernels::kSlack);
@@ -63,20 +64,21 @@ bool Selection::collect(std::span<const float> x, Magnitude lower, std::size_t t
     std::uint64_t* const positions = positions_.get() + size_;
     for (std::size_t i = 0; i < found.count; ++i) positions[i] = start + places[i];
     const std::size_t before = std::exchange(size_, size_ + found.count);
-    if (ties > 0 && ties != kAll) ties = keep_ties(before, lower, ties);
+    if (ties > 0 && ties != kAll) ties = keep(before, lower, ties);
     if (size_ > limit) return false;
   }
   return true;
 }
 
-std::size_t Selection::keep_ties(std::size_t first, Magnitude tied, std::size_t ties) {
+std::size_t Selection::keep(std::size_t first, Magnitude least, std::size_t ties) {
   std::size_t kept = first;
   for (std::size_t i = first; i < size_; ++i) {
     positions_[kept] = positions_[i];
     values_[kept] = values_[i];
-    const bool is_tied = magnitude(values_[i]) == tied;
-    kept += !is_tied || ties > 0;
-    ties -= is_tied && ties > 0;
+    const Magnitude bits = magnitude(values_[i]);
+    const bool is_tied = bits == least && ties > 0;
+    kept += bits > least || is_tied;
+    ties -= is_tied;
   }
   size_ = kept;
   return ties;
@@ -89,14 +91,7 @@ void Selection::keep_largest(std::size_t k) {
     return;
   }
   const Kth kth = kth_largest(values(), k);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < size_; ++i) {
-    positions_[kept] = positions_[i];
-    values_[kept] = values_[i];
-    kept += magnitude(values_[i]) >= kth.magnitude;
-  }
-  size_ = kept;
-  keep_ties(0, kth.magnitude, kth.ties);
+  keep(0, kth.magnitude, kth.ties);
 }
 
 Kth kth_largest(std::span<const float> x, std::size_t k) {

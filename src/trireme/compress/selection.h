@@ -35,8 +35,8 @@ class Selection {
 
  private:
   void reserve(std::size_t elements);
-  // Drops those of this magnitude from `first` on, but for so many; returns how many are then left of those.
-  std::size_t keep_ties(std::size_t first, Magnitude tied, std::size_t ties);
+  // Of those from `first` on keeps the larger ones and so many that are as large; returns how many more may be.
+  std::size_t keep(std::size_t first, Magnitude least, std::size_t ties);
 
   std::size_t size_ = 0, room_ = 0;
   std::unique_ptr<std::uint64_t[]> positions_;
