@@ -1,5 +1,6 @@
-// libFuzzer: streams of frames of the parameter server, cut by the first byte, and the bodies behind the checksums. See
-// docs/security.md for how to run it.
+// libFuzzer: streams of frames of the parameter server, cut by the first byte, the bodies behind the checksums, and
+// what follows them as a compressed push or answer of the codec that the first byte chooses. See docs/security.md for
+// how to run it.
 #include "tests/ps/broken.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -10,5 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   reseal(sealed);
   feed(reinterpret_cast<const std::uint8_t*>(sealed.data()), sealed.size(), sealed.size());
   unpack_anything(std::string_view(sealed).substr(1));
+  auto& ends = Ends::all();
+  ends[data[0] % ends.size()]->decode({reinterpret_cast<const char*>(data) + 1, size - 1});
   return 0;
 }

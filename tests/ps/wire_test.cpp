@@ -67,6 +67,23 @@ TEST(Wire, BodiesOfEveryKindBearAnything) {
   }
 }
 
+// Pushes and differences of every codec, broken in their lengths and everywhere.
+TEST(Wire, EncodedShardsBearAnything) {
+  std::mt19937_64 random(4);
+  for (auto& ends : Ends::all()) {
+    const std::string good[] = {ends->push(), ends->difference()};
+    for (int i = 0; i < 400; ++i) {
+      std::string bytes = good[random() % 2];
+      if (random() % 4 == 0) bytes.resize(random() % (bytes.size() + 9));
+      const std::size_t within = random() % 2 ? std::min<std::size_t>(bytes.size(), 32) : bytes.size();
+      for (std::uint64_t flips = random() % 5; flips > 0 && within > 0; --flips) {
+        bytes[random() % within] = static_cast<char>(random());
+      }
+      ends->decode(bytes);
+    }
+  }
+}
+
 TEST(Wire, LayoutsAreCutEvenly) {
   Layout layout({{"conv", 150, 1}, {"bias", 7, 1}, {"table", 40000, 400}}, 6);
   ASSERT_EQ(layout.shards(), 6u);

@@ -50,5 +50,83 @@ TEST(ServerWorker, TheModelHasAllPushes) {
   EXPECT_EQ(traces.model[1], traces.result[0]);
 }
 
+// A model that is large enough to be compressed, drawn to a target of its own for each worker and element.
+struct Wide {
+  static constexpr std::size_t kWide = 64 * 80;
+  std::vector<std::vector<float>> result, model;
+  std::vector<Report> report;
+
+  Wide(const std::string& strategy, std::string_view codec, int steps, double lr) : result(2), model(2), report(2) {
+    Servers servers(true, 2);
+    run_ranks(
+        net::inproc_world(2),
+        [&](Communicator& world) {
+          const auto rank = static_cast<std::size_t>(world.rank());
+          const auto client = servers.client(world.rank());
+          auto made = Choice::parse(strategy).make({.world = world,
+                                                    .seed = 7,
+                                                    .client = client.get(),
+                                                    .tensors = {{"w", kWide, 64}},
+                                                    .update = {.name = "sgd"},
+                                                    .compress = {codec, ""}});
+          auto weights = made->weights_memory(kWide), gradient = made->gradient_memory(kWide);
+          std::fill_n(weights.get(), kWide, 0.0f);
+          const Replica replica{{weights.get(), kWide}, {gradient.get(), kWide}};
+          made->begin({&replica, 1});
+          for (int step = 0; step < steps; ++step) {
+            made->before_forward({step, lr});
+            for (std::size_t i = 0; i < kWide; ++i) gradient[i] = (weights[i] - target(rank, i)) / 2;
+            made->after_backward({step, lr});
+          }
+          model[rank].resize(kWide);
+          made->model(model[rank]);
+          made->finish();
+          result[rank].assign(weights.get(), weights.get() + kWide);
+          report[rank] = made->report();
+          world.barrier();
+        },
+        Options{});
+  }
+  static float target(std::size_t rank, std::size_t i) { return static_cast<float>(2 * uniform(3, rank, i) - 1); }
+};
+
+class CompressedServerWorkers : public ::testing::TestWithParam<std::string_view> {};
+INSTANTIATE_TEST_SUITE_P(All, CompressedServerWorkers, ::testing::ValuesIn([] {
+                           std::vector<std::string_view> names;
+                           for (const auto& kind : compress::codecs()) names.push_back(kind.name);
+                           return names;
+                         }()),
+                         [](const auto& codec) { return std::string(codec.param); });
+
+TEST_P(CompressedServerWorkers, AgreeInEveryBit) {
+  const Wide bsp("ps-bsp", GetParam(), 5, 0.1), ssp("ps-ssp:s=0", GetParam(), 5, 0.1);
+  EXPECT_EQ(bsp.result[0], bsp.result[1]);
+  EXPECT_EQ(bsp.model[0], bsp.result[0]);
+  EXPECT_EQ(ssp.result[0], bsp.result[0]);
+  const auto& report = bsp.report[1];
+  const std::uint64_t dense = 11 * Wide::kWide * sizeof(float);  // 5 steps, and the weights it began with
+  if (GetParam() == "none") {
+    EXPECT_FALSE(report.compressed);
+    EXPECT_EQ(report.bytes_sent, dense);
+    return;
+  }
+  ASSERT_TRUE(report.compressed);
+  EXPECT_GT(report.compressed->bytes_before, 0u);
+  EXPECT_EQ(report.bytes_sent, dense - report.compressed->bytes_before + report.compressed->bytes_after);
+  EXPECT_GT(report.compressed->encode_s, 0);
+}
+
+TEST(ServerWorker, TrainsCompressedUnderEveryModel) {
+  for (const char* strategy : {"ps-bsp", "ps-ssp:s=2", "ps-async"}) {
+    const Wide wide(strategy, "int8", 80, 0.1);
+    for (std::size_t i = 0; i < Wide::kWide; ++i) {
+      ASSERT_NEAR(wide.result[0][i], (Wide::target(0, i) + Wide::target(1, i)) / 2, 0.05) << strategy;
+    }
+    EXPECT_GT(wide.report[0].compressed->error, 0);
+    EXPECT_LT(wide.report[0].compressed->error, 0.02);
+    EXPECT_GT(wide.report[0].compressed->carried, 0);
+  }
+}
+
 }  // namespace
 }  // namespace trireme::sync::test

@@ -95,10 +95,6 @@ class Client::Impl {
   void fail(const std::string& why);
   // With mutex_ held.
   void pump();
-  void send(Operation& operation, ServerId server, const std::vector<std::uint32_t>& shards);
-  void send_push(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
-  void send_pull(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
-  Link* link_to(ServerId server);
   void take_back(std::uint64_t link);
   void hang_up(std::uint64_t link);
   void drop_given_up();
@@ -107,6 +103,11 @@ class Client::Impl {
   void throw_if_failed() const;
   std::string describe_wait(const Operation& operation) const;
   Header header(Kind kind, std::uint64_t request = 0) const;
+  // client_send.cpp, with mutex_ held.
+  Link* link_to(ServerId server);
+  void send(Operation& operation, ServerId server, const std::vector<std::uint32_t>& shards);
+  void send_push(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
+  void send_pull(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
 
   ClientOptions options_;
   WorkerId id_ = kNobody;  // constant once welcomed

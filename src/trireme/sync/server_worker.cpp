@@ -18,15 +18,9 @@ ps::UpdateSpec paced(ps::UpdateSpec update, const Strategy::Pace& pace) {
   return update;
 }
 
-// Where the codec does what momentum would, the servers' update has none.
-ps::UpdateSpec left_to_servers(ps::UpdateSpec update, const compress::Rules& rules) {
-  if (update.name == "momentum" && rules.takes_momentum()) update.name = "sgd";
-  return update;
-}
-
-ps::Compression declared(const Surroundings& around, const ps::UpdateSpec& update) {
+ps::Compression declared(const Surroundings& around) {
   return {around.compress.codec_text(), around.compress.rules_text(), around.seed, around.steps_per_epoch,
-          update.name == "momentum" ? update.momentum : 0};
+          around.momentum};
 }
 
 }  // namespace
@@ -35,8 +29,8 @@ ServerWorker::ServerWorker(const Surroundings& around, ps::Consistency consisten
     : client_(*around.client),
       tensors_(around.tensors),
       consistency_(consistency),
-      compression_(declared(around, paced(around.update, pace(around.update.momentum)))),
-      update_(left_to_servers(paced(around.update, pace(around.update.momentum)), around.compress)),
+      compression_(declared(around)),
+      update_(paced(around.update, pace(around.update.momentum))),
       reading_(reading),
       timeout_s_(around.timeout_s) {}
 
