@@ -72,7 +72,7 @@ TEST(Wire, EncodedShardsBearAnything) {
   std::mt19937_64 random(4);
   for (auto& ends : Ends::all()) {
     const std::string good[] = {ends->push(), ends->difference()};
-    for (int i = 0; i < 400; ++i) {
+    for (int i = 0; i < 150; ++i) {
       std::string bytes = good[random() % 2];
       if (random() % 4 == 0) bytes.resize(random() % (bytes.size() + 9));
       const std::size_t within = random() % 2 ? std::min<std::size_t>(bytes.size(), 32) : bytes.size();
