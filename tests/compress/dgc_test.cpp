@@ -63,7 +63,7 @@ struct Plain {
 TEST(Dgc, DoesWhatThePaperSays) {
   for (const std::size_t count : {1, 17, 1000, 10001}) {
     std::mt19937_64 random(1);
-    const auto codec = made("dgc:0.05,warmup=0,clip=0", count, 0.9);
+    const auto codec = made("dgc:0.05,warmup=0,clip=0,masking=on", count, 0.9);
     Plain plain(count, 0.9f);
     for (int step = 0; step < 12; ++step) {
       const Floats g = drawn(count, random);
@@ -85,7 +85,7 @@ TEST(Dgc, WithoutMaskingAllOfItIsMomentum) {
 }
 
 TEST(Dgc, MaskingEndsMomentumWhereSent) {
-  const auto codec = made("dgc:1,warmup=0,clip=0", 10, 0.9);
+  const auto codec = made("dgc:1,warmup=0,clip=0,masking=on", 10, 0.9);
   const Floats g(10, 2.0f);
   for (int step = 0; step < 3; ++step) EXPECT_EQ(sent(*codec, g), g);
 }

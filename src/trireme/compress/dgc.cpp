@@ -10,7 +10,7 @@
 //   correct   u ← m·u + g;  v ← v + u: velocities are summed, not gradients, so that what is sent late is what momentum
 //             would have made of it. No further than the largest finite numbers
 //   send      the k elements of v that are largest
-//   mask      u, v ← 0 where sent: velocities that are out of date do not go on; masking=off leaves u as it is
+//   mask      v ← 0 where sent; with masking=on, as in the paper, u too: there momentum begins anew
 //   warm up   f = 0.25 · (fraction / 0.25)^(t / warmup) until t = warmup, then fraction
 //
 //   message   positions and values: bytes(n, k) of sparse_message.h
@@ -110,7 +110,7 @@ Kind dgc() {
                        {"warmup", "1", "epochs in which a quarter of them becomes this fraction", number(0, 1000)},
                        {"clip", "4", "the most a gradient's norm may be, in its running means; 0: anything",
                         number(0, 1e9)},
-                       {"masking", "on", "momentum ends where an element is sent", one_of({"on", "off"})}},
+                       {"masking", "off", "momentum ends where an element is sent", one_of({"on", "off"})}},
           .error = Kind::Error::its_own,
           .takes_momentum = true,
           .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {

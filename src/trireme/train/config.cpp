@@ -301,6 +301,12 @@ void check(const Config& config) {
   if (network.hosts > 0 && config.launch == "threads") {
     throw ConfigError("--hosts: threads share one host; leave out --launch threads");
   }
+  if (config.launch == "threads" && config.device == "cuda" && config.workers > 1 && config.strategy == "allreduce") {
+    throw ConfigError(
+        "--device cuda: LibTorch runs all backward passes of a process on one thread per device, and workers would "
+        "wait "
+        "for each other there; leave out --launch threads");
+  }
   if (config.launch == "threads" && config.transport != "auto" && config.transport != "inproc") {
     throw ConfigError(fmt::format("--launch threads needs no transport; leave out --transport {}", config.transport));
   }

@@ -14,8 +14,8 @@ bool codes_lag(const Config& config) {
   return config.optimizer == "sgd" && compress::Rules(config.compress, config.compress_rule).lags() &&
          sync::Choice::parse(config.strategy).kind->compresses == sync::Kind::Compresses::gradients;
 }
-// The rate makes up for the momentum as far as is stable.
-constexpr double kMostRate = 6;
+// The rate makes up for the momentum as far as is stable, and what comes all at once is cut.
+constexpr double kMostRate = 6, kMostNorm = 2;
 
 ps::UpdateSpec server_update(const Config& config) {
   const double momentum = codes_lag(config) ? 0 : config.momentum;
@@ -51,6 +51,11 @@ sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strateg
   if (config.optimizer != "sgd") return {config.momentum, 1};
   const auto pace = strategy.pace(config.momentum);
   return pace.momentum > 0 && codes_lag(config) ? sync::without_momentum(config.momentum, kMostRate) : pace;
+}
+
+double clip_of(const Config& config, const sync::Strategy& strategy) {
+  if (config.clip > 0) return config.clip;
+  return strategy.in_backward() && config.momentum > 0 && codes_lag(config) ? kMostNorm : 0;
 }
 
 void keep(sync::Strategy& strategy, Keepsake& with) {

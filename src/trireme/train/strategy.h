@@ -16,6 +16,9 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Worklo
 // The momentum that sgd has with this strategy, and what its rate is multiplied by.
 sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy);
 
+// The most norm that the gradients which the optimizer is given may have; 0: any.
+double clip_of(const Config& config, const sync::Strategy& strategy);
+
 // What a strategy keeps besides the model, under "strategy.…"; live.
 void keep(sync::Strategy& strategy, Keepsake& with);
 void restore(sync::Strategy& strategy, const LoadedCheckpoint& checkpoint);

@@ -79,6 +79,7 @@ class Run {
         schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew.size()))),
         strategy_(make_strategy(config, work, world, options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
+        clip_(clip_of(config, *strategy_)),
         learners_(config, work, world, crew.rank(), *strategy_) {
     if (options.resume) resume();
     begin_strategy();
@@ -224,7 +225,7 @@ class Run {
   }
 
   void ready_gradients(Learner& learner, bool good) {
-    if (good && config_.clip > 0) learner.net.clip_grad_norm(config_.clip);
+    if (good && clip_ > 0) learner.net.clip_grad_norm(clip_);
     if (!strategy_->takes_gradient()) return;
     learner.flat->lay_out_gradients();
     if (!good) learner.flat->clear_gradients();  // whoever expects one gets nothing
@@ -420,6 +421,7 @@ class Run {
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<sync::Strategy> strategy_;
   const double rate_;  // what the strategy multiplies the learning rate by
+  const double clip_;  // most norm of gradients; 0: any
   Learners learners_;
   std::optional<Feed> feed_;  // as it was at the start; the loader has its own
   std::unique_ptr<data::Loader> loader_;
