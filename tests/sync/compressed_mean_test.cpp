@@ -164,7 +164,7 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
               terms += codec.terms(round) * size_of(codec.term_type());
             break;
           case compress::Road::scatter:
-            for (std::string_view code : {std::string_view(shortened(kind)), kind.again}) {
+            for (const auto& code : {shortened(kind), std::string(kind.again)}) {
               const auto count = share_of(mine.size(), codec.block(), kRanks, 0).count;
               slots += (code.empty() ? codec : *compress::Choice::parse(code).make({"", count}, {})).most_bytes(count);
             }
