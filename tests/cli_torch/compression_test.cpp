@@ -1,26 +1,8 @@
 // Every codec trains, from the command line, with every strategy that has something to compress.
-#include <sstream>
-
 #include "tests/cli_torch/training.h"
 
 namespace trireme::test {
 namespace {
-
-// All that the program lists to who asks for another.
-Words choices(const Words& wrong) {
-  auto done = run(wrong);
-  EXPECT_EQ(done.code, 2);
-  const std::string choose = "choose ";
-  auto at = done.err.find(choose);
-  EXPECT_NE(at, std::string::npos) << done.err;
-  std::istringstream list(done.err.substr(at + choose.size()));
-  Words names;
-  for (std::string word; list >> word;) {
-    if (word.back() == ',') word.pop_back();
-    if (word != "or") names.push_back(word);
-  }
-  return names;
-}
 
 class Compression : public ::testing::Test {
  protected:

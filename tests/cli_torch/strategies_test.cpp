@@ -1,26 +1,8 @@
 // Every way to synchronize trains, from the command line, and says what it cost.
-#include <sstream>
-
 #include "tests/cli_torch/training.h"
 
 namespace trireme::test {
 namespace {
-
-// All there are, as the program lists them to who asks for another.
-Words all_strategies() {
-  auto done = run({"train", "--strategy", "nonsense"});
-  EXPECT_EQ(done.code, 2);
-  const std::string choose = "choose ";
-  auto at = done.err.find(choose);
-  EXPECT_NE(at, std::string::npos) << done.err;
-  std::istringstream list(done.err.substr(at + choose.size()));
-  Words names;
-  for (std::string word; list >> word;) {
-    if (word.back() == ',') word.pop_back();
-    if (word != "or") names.push_back(word);
-  }
-  return names;
-}
 
 class Strategies : public ::testing::Test {
  protected:
@@ -28,7 +10,7 @@ class Strategies : public ::testing::Test {
 };
 
 TEST_F(Strategies, EveryOneTrainsAndEndsInAgreement) {
-  auto names = all_strategies();
+  auto names = choices({"train", "--strategy", "nonsense"});
   EXPECT_GE(names.size(), 12u);
   for (const auto& name : names) {
     auto out = folder.path() / name;

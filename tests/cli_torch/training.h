@@ -11,6 +11,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,22 @@ inline Finished run_well(const Words& words, const StartOptions& options = {}) {
   auto done = run(words, options);
   EXPECT_EQ(done.code, 0) << done.err << done.out;
   return done;
+}
+
+// All that the program lists to who asks for another.
+inline Words choices(const Words& wrong) {
+  auto done = run(wrong);
+  EXPECT_EQ(done.code, 2);
+  const std::string choose = "choose ";
+  auto at = done.err.find(choose);
+  EXPECT_NE(at, std::string::npos) << done.err;
+  std::istringstream list(done.err.substr(at + choose.size()));
+  Words names;
+  for (std::string word; list >> word;) {
+    if (word.back() == ',') word.pop_back();
+    if (word != "or") names.push_back(word);
+  }
+  return names;
 }
 
 inline std::string contents(const fs::path& path) {

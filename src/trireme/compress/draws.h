@@ -6,14 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "trireme/base/mix.h"
+
 namespace trireme::compress {
 
-// SplitMix64 (Steele, Lea and Flood, 2014): the i-th number that follows a seed.
+// SplitMix64: the i-th number that follows a seed.
 inline std::uint64_t mixed(std::uint64_t seed, std::uint64_t i) {
-  std::uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return z ^ z >> 31;
+  return trireme::mixed(seed + i * 0x9e3779b97f4a7c15);
 }
 
 class Strata {

@@ -26,9 +26,7 @@ class None : public Codec {
   void add(std::span<const std::byte> message, float factor, std::span<float> out) const override {
     check_length("none", message, out.size_bytes());
     for (std::size_t i = 0; i < out.size(); ++i) {
-      float value;
-      std::memcpy(&value, message.data() + i * sizeof value, sizeof value);
-      out[i] += factor * value;
+      out[i] += factor * float_at(message.data() + i * sizeof(float));
     }
   }
 

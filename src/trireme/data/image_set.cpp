@@ -44,7 +44,7 @@ void ImageSet::convert_varied(const std::uint8_t* from, float* to, std::uint64_t
   const std::int64_t height = shape_.input[1], width = shape_.input[2], reach = std::max<std::int64_t>(1, height / 8);
   const auto choices = static_cast<std::uint64_t>(2 * reach + 1);
   const auto down = static_cast<std::int64_t>(below(random, choices)) - reach;
-  const auto right = static_cast<std::int64_t>(below(scramble(random), choices)) - reach;
+  const auto right = static_cast<std::int64_t>(below(mixed(random), choices)) - reach;
   const bool mirror = random & 1;
   // The columns of the result that lie inside the shifted image.
   const auto first = std::clamp<std::int64_t>(-right, 0, width),

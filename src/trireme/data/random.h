@@ -4,18 +4,12 @@
 #include <numeric>
 #include <vector>
 
+#include "trireme/base/mix.h"
+
 namespace trireme::data {
 
-// The finalizer of SplitMix64 (Steele, Lea, Flood 2014).
-inline std::uint64_t scramble(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 inline std::uint64_t random_at(std::uint64_t seed, std::uint64_t a, std::uint64_t b = 0) {
-  return scramble(scramble(scramble(seed) ^ a) ^ b);
+  return mixed(mixed(mixed(seed) ^ a) ^ b);
 }
 
 // From 0 to `bound` - 1; `bound` is at most 2³².

@@ -5,16 +5,6 @@
 namespace trireme::sync {
 namespace {
 
-class Done : public Pending {
- public:
-  explicit Done(Times times) : times_(times) {}
-  void wait() override {}
-  Times times() const override { return times_; }
-
- private:
-  Times times_;
-};
-
 class Started : public Pending {
  public:
   explicit Started(Work work) : work_(std::move(work)) {}

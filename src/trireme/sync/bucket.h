@@ -37,6 +37,17 @@ class Pending {
   virtual Times times() const = 0;
 };
 
+// One that was exchanged before its caller went on.
+class Done : public Pending {
+ public:
+  explicit Done(Times times) : times_(times) {}
+  void wait() override {}
+  Times times() const override { return times_; }
+
+ private:
+  Times times_;
+};
+
 // Takes a full bucket and returns at once, or when all is done: its choice.
 using BucketHook = std::function<std::unique_ptr<Pending>(const Bucket&)>;
 

@@ -20,16 +20,6 @@ double norm(std::span<const float> x, std::span<const float> plus = {}) {
   return std::sqrt(sum);
 }
 
-class Done : public Pending {
- public:
-  explicit Done(Times times) : times_(times) {}
-  void wait() override {}
-  Times times() const override { return times_; }
-
- private:
-  Times times_;
-};
-
 }  // namespace
 
 CompressedMean::CompressedMean(Communicator& world, const std::vector<compress::Tensor>& tensors, Codes codes, Op op,

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "trireme/base/error.h"
+#include "trireme/base/mix.h"
 
 namespace trireme::sync {
 namespace {
@@ -28,16 +29,8 @@ Shape parse_shape(std::string_view name) {
   return static_cast<Shape>(at - std::begin(kNames));
 }
 
-// Rounds of splitmix64.
 std::uint64_t draw(std::uint64_t seed, std::uint64_t a, std::uint64_t b, std::uint64_t c) {
-  std::uint64_t x = seed;
-  for (std::uint64_t key : {a, b, c}) {
-    x += key + 0x9E3779B97F4A7C15u;
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
-    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
-    x ^= x >> 31;
-  }
-  return x;
+  return mixed(mixed(mixed(seed + a) + b) + c);
 }
 
 Graph::Graph(Shape shape, int ranks, std::uint64_t seed, int peers)

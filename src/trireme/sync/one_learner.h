@@ -1,21 +1,15 @@
 // What most strategies have in common: one learner per worker, and a report.
 #pragma once
-#include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/sync/strategy.h"
+#include "trireme/sync/timed.h"
 
 namespace trireme::sync {
 
-// Adds the time until the end of the scope to what a worker has waited.
-class Waiting {
+// The time until the end of the scope is waited.
+class Waiting : public Timed {
  public:
-  explicit Waiting(Report& report) : report_(report), begin_(now_seconds()) {}
-  ~Waiting() { report_.wait_s += now_seconds() - begin_; }
-  Waiting(const Waiting&) = delete;
-
- private:
-  Report& report_;
-  const double begin_;
+  explicit Waiting(Report& report) : Timed(report.wait_s) {}
 };
 
 class OneLearner : public Strategy {

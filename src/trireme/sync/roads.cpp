@@ -4,24 +4,12 @@
 
 #include <algorithm>
 
-#include "trireme/base/clock.h"
+#include "trireme/sync/timed.h"
 
 namespace trireme::sync {
 namespace {
 
 using compress::Road;
-
-// Adds the time until the end of the scope.
-class Timed {
- public:
-  explicit Timed(double& sum) : sum_(sum), begin_(now_seconds()) {}
-  ~Timed() { sum_ += now_seconds() - begin_; }
-  Timed(const Timed&) = delete;
-
- private:
-  double& sum_;
-  const double begin_;
-};
 
 template <typename Pick>
 std::vector<Coded> those(std::span<const Coded> tensors, const Pick& pick) {

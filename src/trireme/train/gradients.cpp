@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "trireme/base/clock.h"
+#include "trireme/base/mix.h"
 #include "trireme/data/random.h"
 #include "trireme/grad/autocast.h"
 #include "trireme/models/dropout.h"
@@ -13,7 +14,7 @@ namespace {
 
 // A stream of its own for every piece of every step.
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t position, std::uint64_t piece) {
-  for (std::uint64_t part : {epoch, position, piece}) seed = data::scramble(seed + part);
+  for (std::uint64_t part : {epoch, position, piece}) seed = mixed(seed + part);
   return seed;
 }
 
