@@ -47,16 +47,19 @@ void Guardian::collect() {
   if (died_) sweep_orphans();
 }
 
+// Ends with a look that finds no child of ours at all: one that was just reaped may have left a child of its own, which
+// that same look still saw below it.
 void Guardian::sweep_orphans() {
   constexpr int kTries = 200;
   for (int i = 0; i < kTries; ++i) {
     signal_descendants(::getpid(), SIGKILL, strangers_);
-    bool left = false;
+    bool found = false;
     for (pid_t child : own_children()) {
-      bool ours = std::find(strangers_.begin(), strangers_.end(), child) == strangers_.end();
-      if (ours && ::waitpid(child, nullptr, WNOHANG) == 0) left = true;
+      if (std::find(strangers_.begin(), strangers_.end(), child) != strangers_.end()) continue;
+      ::waitpid(child, nullptr, WNOHANG);
+      found = true;
     }
-    if (!left) return;
+    if (!found) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }
