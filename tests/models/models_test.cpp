@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "trireme/base/error.h"
-#include "trireme/models/dropout.h"
 #include "trireme/models/model.h"
+#include "trireme/nn/dropout.h"
 
 namespace trireme::models {
 namespace {
@@ -39,7 +39,7 @@ torch::Tensor samples(const Shape& shape, std::int64_t count) {
 }
 
 torch::Tensor loss_of(Model& model, const Shape& shape, const torch::Tensor& input, const torch::Tensor& targets) {
-  set_random(7);
+  nn::set_random(7);
   return torch::cross_entropy_loss(model.forward(input).view({-1, shape.classes}), targets.view({-1}));
 }
 
@@ -99,7 +99,7 @@ TEST_P(Models, EvaluateDeterministically) {
   model->eval();
   torch::NoGradGuard no_grad;
   auto first = model->forward(input);
-  set_random(99);
+  nn::set_random(99);
   EXPECT_TRUE(torch::equal(first, model->forward(input)));
 }
 

@@ -1,11 +1,13 @@
 // AlexNet (Krizhevsky et al., 2012) at the width torchvision gives it, with hidden layers of 1024 and, for images of
 // at most 64 pixels a side, 3x3 convolutions and 2x2 pooling from the start.
-#include "trireme/models/dropout.h"
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
+#include "trireme/nn/dropout.h"
 
 namespace trireme::models {
 namespace {
+
+using nn::Dropout;
 
 using torch::nn::Conv2d;
 using torch::nn::Conv2dOptions;

@@ -7,12 +7,14 @@
 #include <limits>
 
 #include "trireme/base/error.h"
-#include "trireme/models/dropout.h"
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
+#include "trireme/nn/dropout.h"
 
 namespace trireme::models {
 namespace {
+
+using nn::Dropout;
 
 using torch::nn::LayerNorm;
 using torch::nn::LayerNormOptions;

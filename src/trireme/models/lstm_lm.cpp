@@ -1,12 +1,14 @@
 // A recurrent language model (Zaremba et al., "Recurrent neural network regularization", 2014): embedding, LSTM layers
 // with dropout between them, scores of the next token at every place. `tied` uses the embedding for the scores as well
 // (Press & Wolf, 2016). Every sample starts from a zero state.
-#include "trireme/models/dropout.h"
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
+#include "trireme/nn/dropout.h"
 
 namespace trireme::models {
 namespace {
+
+using nn::Dropout;
 
 class LstmLm : public Model {
  public:

@@ -1,10 +1,12 @@
 // Multilayer perceptron: linear layers with ReLU between them; images are flattened.
-#include "trireme/models/dropout.h"
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
+#include "trireme/nn/dropout.h"
 
 namespace trireme::models {
 namespace {
+
+using nn::Dropout;
 
 class Mlp : public Model {
  public:

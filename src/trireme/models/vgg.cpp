@@ -1,12 +1,14 @@
 // VGG-11 (Simonyan & Zisserman, "Very deep convolutional networks for large-scale image recognition", 2014): layers,
 // names and initialization as in torchvision, with batch normalization if asked for. Images of at most 64 pixels a side
 // go from the convolutions straight to one linear layer, and a pooling that would leave nothing is left out.
-#include "trireme/models/dropout.h"
 #include "trireme/models/residual.h"
 #include "trireme/models/zoo.h"
+#include "trireme/nn/dropout.h"
 
 namespace trireme::models {
 namespace {
+
+using nn::Dropout;
 
 using torch::nn::Linear;
 

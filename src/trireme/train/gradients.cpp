@@ -7,7 +7,7 @@
 #include "trireme/base/mix.h"
 #include "trireme/data/random.h"
 #include "trireme/grad/autocast.h"
-#include "trireme/models/dropout.h"
+#include "trireme/nn/dropout.h"
 
 namespace trireme::train {
 namespace {
@@ -85,7 +85,7 @@ void Gradients::linger(const HoldUp& hold_up) {
 
 torch::Tensor Gradients::forward(const data::Item& item, std::int64_t begin, std::int64_t end, std::int64_t piece) {
   double start = now_seconds();
-  models::set_random(seed_of(config_.seed, item.epoch, item.position, rank_ * pieces_ + piece));
+  nn::set_random(seed_of(config_.seed, item.epoch, item.position, rank_ * pieces_ + piece));
   bool all = begin == 0 && end == item.here;
   auto input = all ? item.batch.input : item.batch.input.narrow(0, begin, end - begin);
   auto target = all ? item.batch.target : item.batch.target.narrow(0, begin, end - begin);

@@ -1,13 +1,13 @@
-#include "trireme/models/dropout.h"
+#include "trireme/nn/dropout.h"
 
 #include <gtest/gtest.h>
 
 #include <thread>
 
-namespace trireme::models {
+namespace trireme::nn {
 namespace {
 
-TEST(ModelDropout, DropsItsShareAndKeepsTheMean) {
+TEST(DropoutLayer, DropsItsShareAndKeepsTheMean) {
   Dropout dropout(0.25);
   set_random(3);
   auto output = dropout->forward(torch::ones({100'000}));
@@ -17,7 +17,7 @@ TEST(ModelDropout, DropsItsShareAndKeepsTheMean) {
   EXPECT_FLOAT_EQ(output.max().item<float>(), 1 / 0.75f);
 }
 
-TEST(ModelDropout, IsAFunctionOfTheSeed) {
+TEST(DropoutLayer, IsAFunctionOfTheSeed) {
   Dropout dropout(0.5);
   auto input = torch::ones({1000});
   set_random(5);
@@ -31,7 +31,7 @@ TEST(ModelDropout, IsAFunctionOfTheSeed) {
 }
 
 // Another thread, and whoever uses the default generator, draw from others.
-TEST(ModelDropout, BelongsToItsThread) {
+TEST(DropoutLayer, BelongsToItsThread) {
   auto input = torch::ones({1000});
   auto run = [&](bool disturbed) {
     Dropout dropout(0.5);
@@ -53,14 +53,14 @@ TEST(ModelDropout, BelongsToItsThread) {
   EXPECT_TRUE(torch::equal(alone, elsewhere));
 }
 
-TEST(ModelDropout, RestsInEvaluation) {
+TEST(DropoutLayer, RestsInEvaluation) {
   Dropout dropout(0.5);
   dropout->eval();
   auto input = torch::rand({50});
   EXPECT_TRUE(torch::equal(dropout->forward(input), input));
 }
 
-TEST(ModelDropout, PassesTheGradientOfWhatItKept) {
+TEST(DropoutLayer, PassesTheGradientOfWhatItKept) {
   Dropout dropout(0.5);
   auto input = torch::ones({1000}, torch::requires_grad());
   auto output = dropout->forward(input);
@@ -69,4 +69,4 @@ TEST(ModelDropout, PassesTheGradientOfWhatItKept) {
 }
 
 }  // namespace
-}  // namespace trireme::models
+}  // namespace trireme::nn

@@ -1,10 +1,10 @@
-#include "trireme/models/dropout.h"
+#include "trireme/nn/dropout.h"
 
 #include <mutex>
 #include <utility>
 #include <vector>
 
-namespace trireme::models {
+namespace trireme::nn {
 namespace {
 
 struct Random {
@@ -46,4 +46,4 @@ torch::Tensor DropoutImpl::forward(torch::Tensor input) {
   return input * mask;
 }
 
-}  // namespace trireme::models
+}  // namespace trireme::nn

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace trireme::models {
+namespace trireme::nn {
 
 // Seeds the calling thread's generators, one per device. Before the first call the seed is 0.
 void set_random(std::uint64_t seed);
@@ -21,4 +21,4 @@ class DropoutImpl : public torch::nn::Module {
 };
 TORCH_MODULE(Dropout);
 
-}  // namespace trireme::models
+}  // namespace trireme::nn

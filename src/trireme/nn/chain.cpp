@@ -1,0 +1,106 @@
+#include "trireme/nn/chain.h"
+
+#include <set>
+
+namespace trireme::nn {
+namespace {
+
+// A node of the tree that module_of() builds.
+class Node : public torch::nn::Module {
+ public:
+  std::shared_ptr<Node> child(const std::string& name) {
+    auto& found = children_of_node_[name];
+    if (!found) found = register_module(name, std::make_shared<Node>());
+    return found;
+  }
+  void parameter(const std::string& name, const torch::Tensor& tensor) {
+    register_parameter(name, tensor, tensor.requires_grad());
+  }
+  void buffer(const std::string& name, const torch::Tensor& tensor) { register_buffer(name, tensor); }
+
+ private:
+  std::map<std::string, std::shared_ptr<Node>> children_of_node_;
+};
+
+std::pair<std::shared_ptr<Node>, std::string> place_of(std::shared_ptr<Node> node, const std::string& path) {
+  std::size_t begin = 0;
+  for (auto dot = path.find('.'); dot != std::string::npos; dot = path.find('.', begin)) {
+    node = node->child(path.substr(begin, dot - begin));
+    begin = dot + 1;
+  }
+  return {node, path.substr(begin)};
+}
+
+template <typename Tensors>
+void note(std::set<const void*>& into, const Tensors& tensors) {
+  for (const auto& tensor : tensors) {
+    if (tensor.defined()) into.insert(tensor.unsafeGetTensorImpl());
+  }
+}
+
+template <typename Dict>
+Named those_in(const Dict& all, const std::set<const void*>& wanted) {
+  Named found;
+  for (const auto& item : all) {
+    if (item.value().defined() && wanted.contains(item.value().unsafeGetTensorImpl())) {
+      found.emplace_back(item.key(), item.value());
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+Chain chain_of(torch::nn::Sequential sequential) {
+  Chain chain;
+  const auto names = sequential->named_children();
+  for (std::size_t k = 0; k < sequential->size(); ++k) {
+    auto module = sequential->ptr(k);
+    chain.push_back({names[k].key(), {module}, [sequential, k](Values values) mutable {
+                       values[0] = (sequential->begin() + static_cast<std::ptrdiff_t>(k))->forward(values[0]);
+                       return values;
+                     }});
+  }
+  return chain;
+}
+
+Values run(const Chain& chain, Values values, std::size_t first, std::size_t last) {
+  for (std::size_t k = first; k < last; ++k) values = chain[k].forward(std::move(values));
+  return values;
+}
+
+torch::Tensor run(const Chain& chain, const torch::Tensor& input) {
+  return run(chain, Values{input}, 0, chain.size()).at(0);
+}
+
+Named parameters_of(const torch::nn::Module& model, const Chain& chain, std::size_t first, std::size_t last) {
+  std::set<const void*> wanted;
+  for (std::size_t k = first; k < last; ++k) {
+    for (const auto& module : chain[k].modules) note(wanted, module->parameters());
+    note(wanted, chain[k].parameters);
+  }
+  return those_in(model.named_parameters(), wanted);
+}
+
+Named buffers_of(const torch::nn::Module& model, const Chain& chain, std::size_t first, std::size_t last) {
+  std::set<const void*> wanted;
+  for (std::size_t k = first; k < last; ++k) {
+    for (const auto& module : chain[k].modules) note(wanted, module->buffers());
+  }
+  return those_in(model.named_buffers(), wanted);
+}
+
+std::shared_ptr<torch::nn::Module> module_of(const Named& parameters, const Named& buffers) {
+  auto root = std::make_shared<Node>();
+  for (const auto& [path, tensor] : parameters) {
+    auto [node, name] = place_of(root, path);
+    node->parameter(name, tensor);
+  }
+  for (const auto& [path, tensor] : buffers) {
+    auto [node, name] = place_of(root, path);
+    node->buffer(name, tensor);
+  }
+  return root;
+}
+
+}  // namespace trireme::nn

@@ -1,0 +1,1 @@
+#include "trireme/pipeline/schedule.h"

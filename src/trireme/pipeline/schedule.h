@@ -1,0 +1,55 @@
+// A pipeline schedule is data: what each stage does, in order. The executor runs it, the checker proves it, the
+// simulator times it, `explain` draws it.
+//
+// A model is cut into stages × chunks parts: part p is chunk p / stages of stage p % stages. Activations go from part p
+// to p + 1, gradients back. Micro-batches are numbered from 0.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme::pipeline {
+
+struct Action {
+  enum class Kind : std::uint8_t {
+    receive_activation,  // from the part before; waits until it is there
+    forward,
+    send_activation,   // to the part after; does not wait
+    receive_gradient,  // from the part after; waits until it is there
+    backward,          // of inputs and weights; of inputs alone where the schedule has weight_gradient
+    send_gradient,     // to the part before; does not wait
+    weight_gradient,   // what such a backward left out
+    update,            // asynchronous schedules: the optimizer steps with this micro-batch's gradient
+  };
+  Kind kind{};
+  int micro_batch = 0;
+  int chunk = 0;
+  bool operator==(const Action&) const = default;
+};
+
+struct Schedule {
+  std::string name;
+  int stages = 1, micro_batches = 1, chunks = 1;
+  bool synchronous = true;                   // equal to no pipeline: weights change only after the last action
+  bool splits_backward = false;              // has weight_gradient
+  std::vector<std::vector<Action>> actions;  // by stage
+};
+
+struct Kind {
+  std::string_view name;
+  std::string_view summary;
+  bool synchronous = true;
+  bool splits_backward = false;
+  bool in_chunks = false;  // several parts a stage
+  Schedule (*make)(int stages, int micro_batches, int chunks);
+};
+// gpipe, 1f1b, interleaved, zero-bubble, pipedream: one file each.
+std::span<const Kind> kinds();
+
+// Throws ConfigError: lists the names, or says what is wrong with the numbers and what is possible. `chunks` counts
+// for kinds that are in chunks only.
+Schedule make(std::string_view name, int stages, int micro_batches, int chunks = 2);
+
+}  // namespace trireme::pipeline
