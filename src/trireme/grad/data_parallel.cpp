@@ -83,6 +83,7 @@ struct DataParallel::Impl {
   grad::HeapBirths births;
   std::optional<grad::SyncBatchNorm> batch_norm;
   bool off = false;        // within no_sync
+  bool in_parts = false;   // the exchange ends when that is said
   std::int64_t steps = 0;  // exchanges this rank's own data took part in
   struct Hook {
     std::shared_ptr<torch::autograd::Node> node;  // shared: the parameter holds it weakly
@@ -118,7 +119,7 @@ DataParallel::Impl::~Impl() {
 // backward ends it waits for them, and every .grad is the mean.
 void DataParallel::Impl::on_ready(std::size_t parameter) {
   if (off) return;
-  if (reducer.ready(parameter)) {
+  if (reducer.ready(parameter) && !in_parts) {
     torch::autograd::Engine::get_default_engine().queue_callback([this] {
       reducer.finish();
       ++steps;
@@ -134,6 +135,15 @@ DataParallel::~DataParallel() = default;
 
 DataParallel::NoSync DataParallel::no_sync() { return NoSync(impl_->off); }
 DataParallel::NoSync::~NoSync() { off_ = before_; }
+
+DataParallel::InParts DataParallel::in_parts() { return InParts(*this); }
+DataParallel::InParts::InParts(DataParallel& net) : net_(net) { net_.impl_->in_parts = true; }
+DataParallel::InParts::~InParts() { net_.impl_->in_parts = false; }
+
+void DataParallel::InParts::finish() {
+  net_.impl_->in_parts = false;
+  net_.exchange();
+}
 
 // ---- Uneven inputs ----
 

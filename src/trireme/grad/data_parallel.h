@@ -72,6 +72,23 @@ class DataParallel {
   };
   [[nodiscard]] NoSync no_sync();
 
+  // While it lives several calls of backward are one exchange: each parameter's gradient comes in one of them.
+  class InParts {
+   public:
+    // Hands over what is left and waits: every .grad is then the mean.
+    void finish();
+    // Ends without an exchange where it was not finished.
+    ~InParts();
+    InParts(const InParts&) = delete;
+    InParts& operator=(const InParts&) = delete;
+
+   private:
+    friend class DataParallel;
+    explicit InParts(DataParallel& net);
+    DataParallel& net_;
+  };
+  [[nodiscard]] InParts in_parts();
+
   // Lets ranks have different numbers of batches: one that runs out takes part with nothing until all have. The mean is
   // over the samples of the ranks that still have some (see set_samples). At the end all ranks have the weights of
   // those that went on longest. Collective at its end.

@@ -35,6 +35,26 @@ void set_random(std::uint64_t seed) {
   for (auto& [device, generator] : random_of_thread.generators) generator.set_current_seed(seed);
 }
 
+RandomState random_state() {
+  RandomState state{random_of_thread.seed};
+  for (auto& [device, generator] : random_of_thread.generators) {
+    state.generators.emplace_back(device, generator.get_state());
+  }
+  return state;
+}
+
+namespace {
+
+void set_random_state(const RandomState& state) {
+  set_random(state.seed);  // those made since start from the seed, as they did
+  for (const auto& [device, generator] : state.generators) generator_on(device).set_state(generator);
+}
+
+}  // namespace
+
+RandomScope::RandomScope(const RandomState& state) : before_(random_state()) { set_random_state(state); }
+RandomScope::~RandomScope() { set_random_state(before_); }
+
 torch::Tensor DropoutImpl::forward(torch::Tensor input) {
   if (!is_training() || probability_ == 0) return input;
   double kept = 1 - probability_;

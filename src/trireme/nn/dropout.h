@@ -4,11 +4,32 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace trireme::nn {
 
 // Seeds the calling thread's generators, one per device. Before the first call the seed is 0.
 void set_random(std::uint64_t seed);
+
+// Where the calling thread's generators are, to go back to.
+struct RandomState {
+  std::uint64_t seed = 0;
+  std::vector<std::pair<torch::Device, torch::Tensor>> generators = {};
+};
+RandomState random_state();
+
+// While it lives the calling thread draws on from `state`; afterwards from where it was.
+class RandomScope {
+ public:
+  explicit RandomScope(const RandomState& state);
+  ~RandomScope();
+  RandomScope(const RandomScope&) = delete;
+  RandomScope& operator=(const RandomScope&) = delete;
+
+ private:
+  RandomState before_;
+};
 
 class DropoutImpl : public torch::nn::Module {
  public:
