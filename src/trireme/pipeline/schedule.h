@@ -44,12 +44,30 @@ struct Kind {
   bool splits_backward = false;
   bool in_chunks = false;  // several parts a stage
   Schedule (*make)(int stages, int micro_batches, int chunks);
+  // The most activations that a stage holds at once, from a forward to its backward (to its weight gradient where that
+  // is apart): one for each micro-batch and chunk.
+  int (*most_held)(int stages, int micro_batches, int chunks, int stage);
 };
 // gpipe, 1f1b, interleaved, zero-bubble, pipedream: one file each.
 std::span<const Kind> kinds();
 
+// Throws ConfigError that lists the names.
+const Kind& find_kind(std::string_view name);
+
 // Throws ConfigError: lists the names, or says what is wrong with the numbers and what is possible. `chunks` counts
 // for kinds that are in chunks only.
 Schedule make(std::string_view name, int stages, int micro_batches, int chunks = 2);
+
+// ---- the stream of an asynchronous pipeline: steps follow each other and nothing is drained between them ----
+
+// What a stage does in a step of pipedream that feeds micro-batches [first, first + micro_batches) of a stream that
+// began at 0: each forward is followed by the backward and update of the micro-batch that is then due.
+std::vector<Action> step_of_stream(int stages, int stage, int first_micro_batch, int micro_batches);
+// What is still in flight in a stage after `forwards_done` micro-batches were fed. Steps and drain, one after the
+// other, are what make("pipedream", …) gives for the whole stream.
+std::vector<Action> drain_of_stream(int stages, int stage, int forwards_done);
+
+// "backward", "receive_gradient", …
+std::string_view name(Action::Kind kind);
 
 }  // namespace trireme::pipeline

@@ -1,0 +1,18 @@
+// One function to make a schedule and one for its memory, for each kind: gpipe.cpp and so on.
+#pragma once
+#include "trireme/pipeline/schedule.h"
+
+namespace trireme::pipeline {
+
+Schedule make_gpipe(int stages, int micro_batches, int chunks);
+Schedule make_one_f_one_b(int stages, int micro_batches, int chunks);
+Schedule make_interleaved(int stages, int micro_batches, int chunks);
+Schedule make_zero_bubble(int stages, int micro_batches, int chunks);
+Schedule make_pipedream(int stages, int micro_batches, int chunks);
+
+int held_by_gpipe(int stages, int micro_batches, int chunks, int stage);
+int held_by_one_f_one_b(int stages, int micro_batches, int chunks, int stage);  // of pipedream too
+int held_by_interleaved(int stages, int micro_batches, int chunks, int stage);
+int held_by_zero_bubble(int stages, int micro_batches, int chunks, int stage);
+
+}  // namespace trireme::pipeline
