@@ -103,6 +103,24 @@ TEST_P(Models, EvaluateDeterministically) {
   EXPECT_TRUE(torch::equal(first, model->forward(input)));
 }
 
+// Every parameter and buffer belongs to a piece; cut anywhere, the pieces give what the whole gives.
+TEST_P(Models, AreRowsOfPieces) {
+  auto model = make_small(GetParam());
+  auto chain = model->chain();
+  EXPECT_GE(chain.size(), 3u);
+  EXPECT_EQ(nn::parameters_of(*model, chain, 0, chain.size()).size(), model->named_parameters().size());
+  EXPECT_EQ(nn::buffers_of(*model, chain, 0, chain.size()).size(), model->named_buffers().size());
+  model->eval();
+  torch::NoGradGuard no_grad;
+  auto input = samples(small_shape(GetParam()), 2);
+  auto whole = model->forward(input);
+  for (std::size_t cut = 1; cut < chain.size(); ++cut) {
+    auto values = nn::run(chain, {input}, 0, cut);
+    for (const auto& value : values) EXPECT_EQ(value.size(0), 2) << chain[cut].name;
+    EXPECT_TRUE(torch::equal(whole, nn::run(chain, values, cut, chain.size()).at(0))) << chain[cut].name;
+  }
+}
+
 TEST_P(Models, HaveTheSameWeightsForTheSameSeed) {
   auto first = make_small(GetParam())->named_parameters(), second = make_small(GetParam())->named_parameters();
   ASSERT_EQ(first.size(), second.size());

@@ -13,7 +13,7 @@ using torch::nn::Conv2d;
 using torch::nn::Conv2dOptions;
 using torch::nn::Linear;
 
-class AlexNet : public Model {
+class AlexNet : public ChainModel {
  public:
   AlexNet(std::string_view name, const Shape& shape, const Arguments& arguments) {
     Options options(name, arguments);
@@ -32,20 +32,22 @@ class AlexNet : public Model {
       channels = width;
     }
     register_module("features", convs_);
-    fc1_ = register_module("fc1", Linear(channels * side(image.height) * side(image.width), kHidden));
-    fc2_ = register_module("fc2", Linear(kHidden, kHidden));
-    fc3_ = register_module("fc3", Linear(kHidden, shape.classes));
-    dropout_ = register_module("dropout", Dropout(dropout));
-  }
+    auto fc1 = register_module("fc1", Linear(channels * side(image.height) * side(image.width), kHidden));
+    auto fc2 = register_module("fc2", Linear(kHidden, kHidden));
+    auto fc3 = register_module("fc3", Linear(kHidden, shape.classes));
+    auto drop = register_module("dropout", Dropout(dropout));
 
-  torch::Tensor forward(torch::Tensor x) override {
     for (std::size_t i = 0; i < convs_->size(); ++i) {
-      x = relu_inplace(convs_->ptr<torch::nn::Conv2dImpl>(i)->forward(x));
-      if (i == 0 || i == 1 || i == 4) x = torch::max_pool2d(x, image_small_ ? 2 : 3, 2);
+      auto conv = convs_->ptr<torch::nn::Conv2dImpl>(i);
+      const std::int64_t pool = i == 2 || i == 3 ? 0 : image_small_ ? 2 : 3;
+      add_piece("features." + std::to_string(i), {conv}, [=](torch::Tensor x) {
+        x = relu_inplace(conv->forward(x));
+        return pool > 0 ? torch::max_pool2d(x, pool, 2) : x;
+      });
     }
-    x = relu_inplace(fc1_->forward(dropout_->forward(x.flatten(1))));
-    x = relu_inplace(fc2_->forward(dropout_->forward(x)));
-    return fc3_->forward(x);
+    add_piece("fc1", {fc1}, [=](torch::Tensor x) { return relu_inplace(fc1->forward(drop->forward(x.flatten(1)))); });
+    add_piece("fc2", {fc2}, [=](torch::Tensor x) { return relu_inplace(fc2->forward(drop->forward(x))); });
+    add_piece("fc3", {fc3}, [=](torch::Tensor x) { return fc3->forward(x); });
   }
 
  private:
@@ -61,8 +63,6 @@ class AlexNet : public Model {
 
   bool image_small_ = false;
   torch::nn::Sequential convs_;
-  Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
-  Dropout dropout_{nullptr};
 };
 
 }  // namespace

@@ -46,19 +46,30 @@ class Block : public torch::nn::Module {
     dropout_ = register_module("dropout", Dropout(sizes.dropout));
   }
 
-  // `future` is true where a place must not look.
-  torch::Tensor forward(torch::Tensor x, const torch::Tensor& future) {
-    x = x + dropout_->forward(attended_->forward(attend(norm1_->forward(x), future)));
+  // The two halves of a block, each added to what it was given.
+  torch::Tensor attention(const torch::Tensor& x) {
+    return x + dropout_->forward(attended_->forward(attend(norm1_->forward(x))));
+  }
+  torch::Tensor feed_forward(const torch::Tensor& x) {
     return x + dropout_->forward(down_->forward(torch::gelu(up_->forward(norm2_->forward(x)))));
   }
 
+  std::vector<std::shared_ptr<torch::nn::Module>> attention_modules() const {
+    return {norm1_.ptr(), qkv_.ptr(), attended_.ptr()};
+  }
+  std::vector<std::shared_ptr<torch::nn::Module>> feed_forward_modules() const {
+    return {norm2_.ptr(), up_.ptr(), down_.ptr()};
+  }
+
  private:
-  torch::Tensor attend(const torch::Tensor& x, const torch::Tensor& future) {
+  torch::Tensor attend(const torch::Tensor& x) {
     std::int64_t n = x.size(0), length = x.size(1), width = x.size(2), each = width / heads_;
     // [3, n, heads, length, each]
     auto qkv = qkv_->forward(x).view({n, length, 3, heads_, each}).permute({2, 0, 3, 1, 4});
     auto query = qkv.select(0, 0) * (1 / std::sqrt(static_cast<double>(each)));
     auto scores = torch::matmul(query, qkv.select(0, 1).transpose(-2, -1));
+    // True where a place must not look.
+    auto future = torch::ones({length, length}, x.options().dtype(torch::kBool).requires_grad(false)).triu(1);
     scores = scores.masked_fill(future, -std::numeric_limits<float>::infinity());
     auto weights = dropout_->forward(torch::softmax(scores, -1));
     return torch::matmul(weights, qkv.select(0, 2)).transpose(1, 2).reshape({n, length, width});
@@ -70,7 +81,7 @@ class Block : public torch::nn::Module {
   Dropout dropout_{nullptr};
 };
 
-class Gpt : public Model {
+class Gpt : public ChainModel {
  public:
   Gpt(std::string_view name, const Shape& shape, const Arguments& arguments) {
     Options options(name, arguments);
@@ -86,35 +97,28 @@ class Gpt : public Model {
     }
     std::int64_t length = text_length_of(name, shape);
 
-    token_ = register_module("token", torch::nn::Embedding(shape.classes, sizes.width));
-    position_ = register_module("position", torch::nn::Embedding(length, sizes.width));
-    torch::nn::init::normal_(token_->weight, 0, 0.02);
-    torch::nn::init::normal_(position_->weight, 0, 0.02);
-    dropout_ = register_module("dropout", Dropout(sizes.dropout));
+    auto token = register_module("token", torch::nn::Embedding(shape.classes, sizes.width));
+    auto position = register_module("position", torch::nn::Embedding(length, sizes.width));
+    torch::nn::init::normal_(token->weight, 0, 0.02);
+    torch::nn::init::normal_(position->weight, 0, 0.02);
+    auto drop = register_module("dropout", Dropout(sizes.dropout));
+    add_piece("embedding", {token, position}, [=](torch::Tensor tokens) {
+      std::int64_t places = tokens.size(1);
+      if (places > length) {
+        throw ConfigError(fmt::format("model gpt-small: was made for texts of {} tokens, not {}", length, places));
+      }
+      return drop->forward(token->forward(tokens) + position->weight.slice(0, 0, places));
+    });
     for (std::int64_t layer = 0; layer < sizes.layers; ++layer) {
-      blocks_.push_back(register_module("block" + std::to_string(layer), std::make_shared<Block>(sizes)));
+      const auto place = "block" + std::to_string(layer);
+      auto block = register_module(place, std::make_shared<Block>(sizes));
+      add_piece(place + ".attention", block->attention_modules(), [=](torch::Tensor x) { return block->attention(x); });
+      add_piece(place + ".feed_forward", block->feed_forward_modules(),
+                [=](torch::Tensor x) { return block->feed_forward(x); });
     }
-    norm_ = register_module("norm", LayerNorm(LayerNormOptions({sizes.width})));
+    auto norm = register_module("norm", LayerNorm(LayerNormOptions({sizes.width})));
+    add_piece("head", {norm, token}, [=](torch::Tensor x) { return torch::linear(norm->forward(x), token->weight); });
   }
-
-  torch::Tensor forward(torch::Tensor tokens) override {
-    std::int64_t length = tokens.size(1);
-    if (length > position_->weight.size(0)) {
-      throw ConfigError(
-          fmt::format("model gpt-small: was made for texts of {} tokens, not {}", position_->weight.size(0), length));
-    }
-    auto options = torch::TensorOptions().device(tokens.device()).dtype(torch::kBool);
-    auto future = torch::ones({length, length}, options).triu(1);
-    auto x = dropout_->forward(token_->forward(tokens) + position_->weight.slice(0, 0, length));
-    for (auto& block : blocks_) x = block->forward(x, future);
-    return torch::linear(norm_->forward(x), token_->weight);
-  }
-
- private:
-  torch::nn::Embedding token_{nullptr}, position_{nullptr};
-  Dropout dropout_{nullptr};
-  std::vector<std::shared_ptr<Block>> blocks_;
-  LayerNorm norm_{nullptr};
 };
 
 }  // namespace

@@ -10,31 +10,26 @@ using torch::nn::Conv2d;
 using torch::nn::Conv2dOptions;
 using torch::nn::Linear;
 
-class LeNet : public Model {
+class LeNet : public ChainModel {
  public:
   LeNet(const Shape& shape, const Arguments& arguments) {
     Options("lenet", arguments).done();
     Image image = image_of("lenet", shape, 12);
     auto after = [](std::int64_t side) { return (side / 2 - 4) / 2; };
     std::int64_t features = 16 * after(image.height) * after(image.width);
-    conv1_ = register_module("conv1", Conv2d(Conv2dOptions(image.channels, 6, 5).padding(2)));
-    conv2_ = register_module("conv2", Conv2d(Conv2dOptions(6, 16, 5)));
-    fc1_ = register_module("fc1", Linear(features, 120));
-    fc2_ = register_module("fc2", Linear(120, 84));
-    fc3_ = register_module("fc3", Linear(84, shape.classes));
+    auto conv1 = register_module("conv1", Conv2d(Conv2dOptions(image.channels, 6, 5).padding(2)));
+    auto conv2 = register_module("conv2", Conv2d(Conv2dOptions(6, 16, 5)));
+    auto fc1 = register_module("fc1", Linear(features, 120));
+    auto fc2 = register_module("fc2", Linear(120, 84));
+    auto fc3 = register_module("fc3", Linear(84, shape.classes));
+    for (auto& [name, conv] : {std::pair{"conv1", conv1}, {"conv2", conv2}}) {
+      add_piece(name, {conv},
+                [conv = conv](torch::Tensor x) { return torch::max_pool2d(relu_inplace(conv->forward(x)), 2); });
+    }
+    add_piece("fc1", {fc1}, [=](torch::Tensor x) { return relu_inplace(fc1->forward(x.flatten(1))); });
+    add_piece("fc2", {fc2}, [=](torch::Tensor x) { return relu_inplace(fc2->forward(x)); });
+    add_piece("fc3", {fc3}, [=](torch::Tensor x) { return fc3->forward(x); });
   }
-
-  torch::Tensor forward(torch::Tensor x) override {
-    x = torch::max_pool2d(relu_inplace(conv1_->forward(x)), 2);
-    x = torch::max_pool2d(relu_inplace(conv2_->forward(x)), 2).flatten(1);
-    x = relu_inplace(fc1_->forward(x));
-    x = relu_inplace(fc2_->forward(x));
-    return fc3_->forward(x);
-  }
-
- private:
-  Conv2d conv1_{nullptr}, conv2_{nullptr};
-  Linear fc1_{nullptr}, fc2_{nullptr}, fc3_{nullptr};
 };
 
 }  // namespace

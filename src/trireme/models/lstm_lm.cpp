@@ -10,7 +10,7 @@ namespace {
 
 using nn::Dropout;
 
-class LstmLm : public Model {
+class LstmLm : public ChainModel {
  public:
   LstmLm(std::string_view name, const Shape& shape, const Arguments& arguments) {
     Options options(name, arguments);
@@ -21,31 +21,33 @@ class LstmLm : public Model {
     options.done();
     text_length_of(name, shape);
 
-    embedding_ = register_module("embedding", torch::nn::Embedding(shape.classes, width));
-    torch::nn::init::uniform_(embedding_->weight, -0.1, 0.1);
+    auto drop = Dropout(dropout);
+    auto embedding = register_module("embedding", torch::nn::Embedding(shape.classes, width));
+    torch::nn::init::uniform_(embedding->weight, -0.1, 0.1);
+    add_piece("embedding", {embedding},
+              [=](torch::Tensor tokens) mutable { return drop->forward(embedding->forward(tokens)); });
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-      layers_.push_back(torch::nn::LSTM(torch::nn::LSTMOptions(width, width).batch_first(true)));
-      register_module("lstm" + std::to_string(layer), layers_.back());
+      const auto place = "lstm" + std::to_string(layer);
+      auto lstm = register_module(place, torch::nn::LSTM(torch::nn::LSTMOptions(width, width).batch_first(true)));
+      add_piece(place, {lstm}, [=](torch::Tensor x) mutable { return drop->forward(std::get<0>(lstm->forward(x))); });
     }
-    dropout_ = register_module("dropout", Dropout(dropout));
+    register_module("dropout", drop);
+    torch::Tensor weight;
     if (!tied) {
-      head_weight_ = register_parameter("head_weight", torch::empty({shape.classes, width}));
-      torch::nn::init::uniform_(head_weight_, -0.1, 0.1);
+      weight = register_parameter("head_weight", torch::empty({shape.classes, width}));
+      torch::nn::init::uniform_(weight, -0.1, 0.1);
     }
-    head_bias_ = register_parameter("head_bias", torch::zeros({shape.classes}));
+    auto bias = register_parameter("head_bias", torch::zeros({shape.classes}));
+    auto scores = [=](nn::Values values) {
+      values[0] = torch::linear(values[0], weight.defined() ? weight : embedding->weight, bias);
+      return values;
+    };
+    if (tied) {
+      add_pieces({{"head", {embedding}, scores, {bias}}});
+    } else {
+      add_pieces({{"head", {}, scores, {weight, bias}}});
+    }
   }
-
-  torch::Tensor forward(torch::Tensor tokens) override {
-    torch::Tensor x = dropout_->forward(embedding_->forward(tokens));
-    for (auto& layer : layers_) x = dropout_->forward(std::get<0>(layer->forward(x)));
-    return torch::linear(x, head_weight_.defined() ? head_weight_ : embedding_->weight, head_bias_);
-  }
-
- private:
-  torch::nn::Embedding embedding_{nullptr};
-  std::vector<torch::nn::LSTM> layers_;
-  Dropout dropout_{nullptr};
-  torch::Tensor head_weight_, head_bias_;
 };
 
 }  // namespace

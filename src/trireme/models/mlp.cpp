@@ -8,7 +8,7 @@ namespace {
 
 using nn::Dropout;
 
-class Mlp : public Model {
+class Mlp : public ChainModel {
  public:
   Mlp(std::string_view name, std::int64_t default_width, const Shape& shape, const Arguments& arguments) {
     Options options(name, arguments);
@@ -26,9 +26,10 @@ class Mlp : public Model {
     }
     layers_->push_back(torch::nn::Linear(features, shape.classes));
     register_module("layers", layers_);
+    auto pieces = nn::layers_of(layers_, "layers.");
+    nn::begin_with(pieces.front(), [](const torch::Tensor& x) { return x.flatten(1); });
+    add_pieces(pieces);
   }
-
-  torch::Tensor forward(torch::Tensor input) override { return layers_->forward(input.flatten(1)); }
 
  private:
   torch::nn::Sequential layers_;

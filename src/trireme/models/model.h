@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/nn/chain.h"
+
 namespace trireme::models {
 
 // Anything with one tensor in and one out: scores [n, classes], or [n, length, classes] for text.
@@ -17,6 +19,24 @@ class Model : public torch::nn::Module {
  public:
   using torch::nn::Module::Module;
   virtual torch::Tensor forward(torch::Tensor input) = 0;
+  // The same as a row of pieces, to be used while the model lives. One piece where it was not written as several.
+  virtual nn::Chain chain();
+};
+
+// A model that is written as a row of pieces.
+class ChainModel : public Model {
+ public:
+  torch::Tensor forward(torch::Tensor input) override { return nn::run(chain_, input); }
+  nn::Chain chain() override { return chain_; }
+
+ protected:
+  using Modules = std::vector<std::shared_ptr<torch::nn::Module>>;
+  // One that makes an activation of an activation.
+  void add_piece(std::string name, Modules modules, std::function<torch::Tensor(torch::Tensor)> forward);
+  void add_pieces(const nn::Chain& pieces) { chain_.insert(chain_.end(), pieces.begin(), pieces.end()); }
+
+ private:
+  nn::Chain chain_;
 };
 
 // What a model is made for.

@@ -27,6 +27,20 @@ constexpr Entry kModels[] = {
 
 std::span<const Entry> models() { return kModels; }
 
+nn::Chain Model::chain() {
+  return {{"model", {shared_from_this()}, [this](nn::Values values) {
+             values[0] = forward(values[0]);
+             return values;
+           }}};
+}
+
+void ChainModel::add_piece(std::string name, Modules modules, std::function<torch::Tensor(torch::Tensor)> forward) {
+  chain_.push_back({std::move(name), std::move(modules), [forward = std::move(forward)](nn::Values values) {
+                      values[0] = forward(std::move(values[0]));
+                      return values;
+                    }});
+}
+
 std::shared_ptr<Model> make_model(std::string_view name, const Shape& shape, const Arguments& arguments) {
   if (name.ends_with(".pt")) return load_script(std::string(name), shape, arguments);
   std::vector<std::string_view> names;

@@ -12,6 +12,35 @@ torch::nn::Conv2d stem_conv(const Image& image, std::int64_t width) {
 
 torch::Tensor pool_stem(const torch::Tensor& x) { return torch::max_pool2d(x, 3, 2, 1); }
 
+nn::Piece first_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm) {
+  return {name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
+            auto x = values[0];
+            values[0] = relu_inplace(norm->forward(conv->forward(x)));
+            values.push_back(x);
+            return values;
+          }};
+}
+
+nn::Piece middle_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm) {
+  return {name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
+            values[0] = relu_inplace(norm->forward(conv->forward(values[0])));
+            return values;
+          }};
+}
+
+nn::Piece last_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm,
+                        const std::vector<std::shared_ptr<torch::nn::Module>>& others, Shortcut shortcut) {
+  nn::Piece piece{name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
+                    auto y = norm->forward(conv->forward(values[0]));
+                    y += shortcut ? shortcut(values.back()) : values.back();
+                    values.pop_back();
+                    values[0] = relu_inplace(y);
+                    return values;
+                  }};
+  piece.modules.insert(piece.modules.end(), others.begin(), others.end());
+  return piece;
+}
+
 void init_convolutions(torch::nn::Module& module) {
   for (auto& part : module.modules(false)) {
     if (auto* conv = part->as<torch::nn::Conv2d>()) {

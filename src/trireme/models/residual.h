@@ -19,46 +19,48 @@ torch::nn::Conv2d plain_conv(std::int64_t in, std::int64_t out, std::int64_t ker
 torch::nn::Conv2d stem_conv(const Image& image, std::int64_t width);
 torch::Tensor pool_stem(const torch::Tensor& x);
 
+// The piece of a block that ends in a convolution and its normalization. The first of a block sends what it was given
+// along as a skip connection; the last adds it, through `shortcut`.
+using Shortcut = std::function<torch::Tensor(const torch::Tensor&)>;
+nn::Piece first_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm);
+nn::Piece middle_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm);
+nn::Piece last_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm,
+                        const std::vector<std::shared_ptr<torch::nn::Module>>& others, Shortcut shortcut);
+
 // He et al., "Delving deep into rectifiers": normal with variance 2 / (fan out), for every convolution below.
 void init_convolutions(torch::nn::Module& module);
 
 // A stem, stages of blocks that double the width and halve the image, the mean of each channel, and one layer more.
 // Names as in torchvision: conv1, bn1, layer1, …, fc. A Block is made from channels in, width and stride, and gives
-// width · Block::kExpansion channels.
+// width · Block::kExpansion channels; pieces() is what it is made of.
 template <class Block, std::size_t kStages>
-class ResidualNet : public Model {
+class ResidualNet : public ChainModel {
  public:
   ResidualNet(const Image& image, std::int64_t width, const std::array<std::int64_t, kStages>& blocks,
-              std::int64_t classes)
-      : small_(image.small()),
-        conv1_(register_module("conv1", stem_conv(image, width))),
-        bn1_(register_module("bn1", torch::nn::BatchNorm2d(width))) {
+              std::int64_t classes) {
+    auto conv1 = register_module("conv1", stem_conv(image, width));
+    auto bn1 = register_module("bn1", torch::nn::BatchNorm2d(width));
+    add_piece("conv1", {conv1, bn1}, [=, small = image.small()](torch::Tensor x) {
+      x = relu_inplace(bn1->forward(conv1->forward(x)));
+      return small ? x : pool_stem(x);
+    });
     std::int64_t in = width;
     for (std::size_t stage = 0; stage < kStages; ++stage) {
-      for (std::int64_t block = 0; block < blocks[stage]; ++block) {
-        std::int64_t stride = stage > 0 && block == 0 ? 2 : 1;
-        layers_[stage]->push_back(std::make_shared<Block>(in, width << stage, stride));
+      torch::nn::Sequential layer;
+      const auto name = "layer" + std::to_string(stage + 1);
+      for (std::int64_t k = 0; k < blocks[stage]; ++k) {
+        std::int64_t stride = stage > 0 && k == 0 ? 2 : 1;
+        auto block = std::make_shared<Block>(in, width << stage, stride);
+        layer->push_back(block);
+        add_pieces(block->pieces(name + "." + std::to_string(k) + "."));
         in = (width << stage) * Block::kExpansion;
       }
-      register_module("layer" + std::to_string(stage + 1), layers_[stage]);
+      register_module(name, layer);
     }
-    fc_ = register_module("fc", torch::nn::Linear(in, classes));
+    auto fc = register_module("fc", torch::nn::Linear(in, classes));
+    add_piece("fc", {fc}, [=](torch::Tensor x) { return fc->forward(x.mean({2, 3})); });
     init_convolutions(*this);
   }
-
-  torch::Tensor forward(torch::Tensor x) override {
-    x = relu_inplace(bn1_->forward(conv1_->forward(x)));
-    if (!small_) x = pool_stem(x);
-    for (auto& layer : layers_) x = layer->forward(x);
-    return fc_->forward(x.mean({2, 3}));
-  }
-
- private:
-  bool small_;
-  torch::nn::Conv2d conv1_;
-  torch::nn::BatchNorm2d bn1_;
-  std::array<torch::nn::Sequential, kStages> layers_;
-  torch::nn::Linear fc_{nullptr};
 };
 
 }  // namespace trireme::models

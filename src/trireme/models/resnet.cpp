@@ -21,6 +21,13 @@ Sequential shortcut(std::int64_t in, std::int64_t out, std::int64_t stride) {
   return path;
 }
 
+// The end of a block, with the shortcut's modules where it has some.
+nn::Piece with_shortcut(const std::string& name, Conv2d conv, BatchNorm2d norm, Sequential path) {
+  if (path->is_empty()) return last_of_block(name, conv, norm, {}, {});
+  return last_of_block(name, conv, norm, {path.ptr()},
+                       [path](const torch::Tensor& x) mutable { return path->forward(x); });
+}
+
 class BasicBlock : public torch::nn::Module {
  public:
   static constexpr std::int64_t kExpansion = 1;
@@ -34,12 +41,10 @@ class BasicBlock : public torch::nn::Module {
     if (!downsample_->is_empty()) register_module("downsample", downsample_);
   }
 
-  torch::Tensor forward(torch::Tensor x) {
-    torch::Tensor y = relu_inplace(bn1_->forward(conv1_->forward(x)));
-    y = bn2_->forward(conv2_->forward(y));
-    y += downsample_->is_empty() ? x : downsample_->forward(x);
-    return relu_inplace(y);
+  nn::Chain pieces(const std::string& prefix) const {
+    return {first_of_block(prefix + "conv1", conv1_, bn1_), with_shortcut(prefix + "conv2", conv2_, bn2_, downsample_)};
   }
+  torch::Tensor forward(torch::Tensor x) { return nn::run(pieces(""), x); }
 
  private:
   Conv2d conv1_;
@@ -64,13 +69,11 @@ class Bottleneck : public torch::nn::Module {
     if (!downsample_->is_empty()) register_module("downsample", downsample_);
   }
 
-  torch::Tensor forward(torch::Tensor x) {
-    torch::Tensor y = relu_inplace(bn1_->forward(conv1_->forward(x)));
-    y = relu_inplace(bn2_->forward(conv2_->forward(y)));
-    y = bn3_->forward(conv3_->forward(y));
-    y += downsample_->is_empty() ? x : downsample_->forward(x);
-    return relu_inplace(y);
+  nn::Chain pieces(const std::string& prefix) const {
+    return {first_of_block(prefix + "conv1", conv1_, bn1_), middle_of_block(prefix + "conv2", conv2_, bn2_),
+            with_shortcut(prefix + "conv3", conv3_, bn3_, downsample_)};
   }
+  torch::Tensor forward(torch::Tensor x) { return nn::run(pieces(""), x); }
 
  private:
   Conv2d conv1_;

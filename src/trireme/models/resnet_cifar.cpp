@@ -24,19 +24,20 @@ class Block : public torch::nn::Module {
         conv2_(register_module("conv2", plain_conv(width, width, 3))),
         bn2_(register_module("bn2", BatchNorm2d(width))) {}
 
-  torch::Tensor forward(torch::Tensor x) {
-    torch::Tensor y = relu_inplace(bn1_->forward(conv1_->forward(x)));
-    y = bn2_->forward(conv2_->forward(y));
-    y += shortcut(x);
-    return relu_inplace(y);
+  nn::Chain pieces(const std::string& prefix) const {
+    return {first_of_block(prefix + "conv1", conv1_, bn1_),
+            last_of_block(prefix + "conv2", conv2_, bn2_, {}, shortcut())};
   }
+  torch::Tensor forward(torch::Tensor x) { return nn::run(pieces(""), x); }
 
  private:
-  torch::Tensor shortcut(const torch::Tensor& x) const {
-    if (new_channels_ == 0) return x;
-    auto every_second = x.slice(2, 0, x.size(2), stride_).slice(3, 0, x.size(3), stride_);
-    std::int64_t before = new_channels_ / 2;
-    return torch::constant_pad_nd(every_second, {0, 0, 0, 0, before, new_channels_ - before});
+  Shortcut shortcut() const {
+    if (new_channels_ == 0) return {};
+    const std::int64_t before = new_channels_ / 2, after = new_channels_ - before;
+    return [=, stride = stride_](const torch::Tensor& x) {
+      auto every_second = x.slice(2, 0, x.size(2), stride).slice(3, 0, x.size(3), stride);
+      return torch::constant_pad_nd(every_second, {0, 0, 0, 0, before, after});
+    };
   }
 
   std::int64_t stride_, new_channels_;

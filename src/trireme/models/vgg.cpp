@@ -17,7 +17,7 @@ constexpr std::int64_t kLayers[] = {64, kPool, 128, kPool, 256, 256, kPool, 512,
 
 torch::nn::ReLU relu_layer() { return torch::nn::ReLU(torch::nn::ReLUOptions(true)); }
 
-class Vgg : public Model {
+class Vgg : public ChainModel {
  public:
   Vgg(std::string_view name, const Shape& shape, const Arguments& arguments) {
     Options options(name, arguments);
@@ -42,6 +42,12 @@ class Vgg : public Model {
     }
     register_module("features", features_);
     register_module("classifier", classifier_);
+    add_pieces(nn::layers_of(features_, "features."));
+    auto last = nn::layers_of(classifier_, "classifier.");
+    nn::begin_with(last.front(), [small = small_](const torch::Tensor& x) {
+      return (small ? x : torch::adaptive_avg_pool2d(x, {kSide, kSide})).flatten(1);
+    });
+    add_pieces(last);
     init_convolutions(*this);
     for (auto& part : classifier_->modules(false)) {
       if (auto* linear = part->as<Linear>()) {
@@ -49,12 +55,6 @@ class Vgg : public Model {
         torch::nn::init::zeros_(linear->bias);
       }
     }
-  }
-
-  torch::Tensor forward(torch::Tensor x) override {
-    x = features_->forward(x);
-    if (!small_) x = torch::adaptive_avg_pool2d(x, {kSide, kSide});
-    return classifier_->forward(x.flatten(1));
   }
 
  private:

@@ -1,5 +1,7 @@
 #include "trireme/nn/chain.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 namespace trireme::nn {
@@ -49,19 +51,46 @@ Named those_in(const Dict& all, const std::set<const void*>& wanted) {
   return found;
 }
 
+bool has_matrix(const torch::nn::Module& module) {
+  auto parameters = module.parameters();
+  return std::any_of(parameters.begin(), parameters.end(), [](const auto& tensor) { return tensor.dim() > 1; });
+}
+
+// Modules first … last − 1.
+Piece piece_of(torch::nn::Sequential sequential, std::size_t first, std::size_t last, const std::string& prefix) {
+  Piece piece{prefix + sequential->named_children()[first].key(), {}, [=](Values values) mutable {
+                for (std::size_t k = first; k < last; ++k) {
+                  values[0] = (sequential->begin() + static_cast<std::ptrdiff_t>(k))->forward(values[0]);
+                }
+                return values;
+              }};
+  for (std::size_t k = first; k < last; ++k) piece.modules.push_back(sequential->ptr(k));
+  return piece;
+}
+
 }  // namespace
 
 Chain chain_of(torch::nn::Sequential sequential) {
   Chain chain;
-  const auto names = sequential->named_children();
-  for (std::size_t k = 0; k < sequential->size(); ++k) {
-    auto module = sequential->ptr(k);
-    chain.push_back({names[k].key(), {module}, [sequential, k](Values values) mutable {
-                       values[0] = (sequential->begin() + static_cast<std::ptrdiff_t>(k))->forward(values[0]);
-                       return values;
-                     }});
+  for (std::size_t k = 0; k < sequential->size(); ++k) chain.push_back(piece_of(sequential, k, k + 1, ""));
+  return chain;
+}
+
+Chain layers_of(torch::nn::Sequential sequential, const std::string& prefix) {
+  Chain chain;
+  const std::size_t size = sequential->size();
+  for (std::size_t first = 0, last; first < size; first = last) {
+    for (last = first + 1; last < size && !has_matrix(*sequential->ptr(last));) ++last;
+    chain.push_back(piece_of(sequential, first, last, prefix));
   }
   return chain;
+}
+
+void begin_with(Piece& piece, std::function<torch::Tensor(const torch::Tensor&)> first) {
+  piece.forward = [first = std::move(first), rest = std::move(piece.forward)](Values values) {
+    values[0] = first(values[0]);
+    return rest(std::move(values));
+  };
 }
 
 Values run(const Chain& chain, Values values, std::size_t first, std::size_t last) {

@@ -27,6 +27,12 @@ using Chain = std::vector<Piece>;
 // One piece for each module of a Sequential.
 Chain chain_of(torch::nn::Sequential sequential);
 
+// One piece for each layer of a Sequential that has a matrix of weights, with the modules up to the next; names begin
+// with `prefix`.
+Chain layers_of(torch::nn::Sequential sequential, const std::string& prefix);
+// The piece does this to its activation before all else.
+void begin_with(Piece& piece, std::function<torch::Tensor(const torch::Tensor&)> first);
+
 // The pieces first … last − 1, one after the other.
 Values run(const Chain& chain, Values values, std::size_t first, std::size_t last);
 torch::Tensor run(const Chain& chain, const torch::Tensor& input);
