@@ -1,0 +1,62 @@
+// Activations and gradients under way between the stages of a pipeline.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <vector>
+
+#include "trireme/collective/communicator.h"
+#include "trireme/nn/chain.h"
+#include "trireme/pipeline/schedule.h"
+
+namespace trireme::parallel {
+
+// A value that crosses from one part to the next: all of its shape but the batch.
+struct Form {
+  torch::ScalarType type = torch::kFloat32;
+  std::vector<std::int64_t> sizes;
+};
+using Forms = std::vector<Form>;
+Forms forms_of(const nn::Values& values);
+
+class Mail {
+ public:
+  // `after[p]` crosses from part p to p + 1. The communicator's rank is the stage.
+  Mail(Communicator& pipe, std::vector<Forms> after, torch::Device device);
+
+  // Begins to receive what this action waits for. In the order of the stage's actions.
+  void expect(const pipeline::Action& receive, std::int64_t rows);
+  // Waits for it. Undefined where a value has no gradient. Throws, as the communicator does, with the stage, the
+  // micro-batch and the direction in the text.
+  nn::Values take(const pipeline::Action& receive);
+  // Does not wait. A gradient that is missing travels as zeros.
+  void send(const pipeline::Action& send, const nn::Values& values, std::int64_t rows);
+  // Until all that was sent has left.
+  void flush();
+
+  double waited() const { return waited_; }  // seconds, so far
+
+ private:
+  struct Letter {
+    nn::Values values;  // in host memory; undefined where nothing travels
+    std::vector<Work> works;
+    int peer = 0;
+  };
+  struct Sent {
+    pipeline::Action action;
+    Letter letter;
+  };
+  using Key = std::tuple<pipeline::Action::Kind, int, int>;
+  static Key key_of(const pipeline::Action& action) { return {action.kind, action.micro_batch, action.chunk}; }
+  const Forms& forms(const pipeline::Action& action) const;
+  void wait(const pipeline::Action& action, Letter& letter);
+
+  Communicator& pipe_;
+  const std::vector<Forms> after_;
+  const torch::Device device_;
+  std::map<Key, Letter> expected_;
+  std::deque<Sent> sent_;
+  double waited_ = 0;
+};
+
+}  // namespace trireme::parallel
