@@ -119,4 +119,9 @@ int held_by_interleaved(int stages, int micro_batches, int chunks, int stage) {
   return std::min(micro_batches * chunks, megatron_holds(stages, chunks, stage));
 }
 
+std::optional<double> bubble_of_interleaved(int stages, int micro_batches, int chunks) {
+  if (micro_batches % stages != 0) return std::nullopt;
+  return (stages - 1.0) / (static_cast<double>(chunks) * micro_batches + stages - 1.0);
+}
+
 }  // namespace trireme::pipeline

@@ -27,4 +27,8 @@ int held_by_one_f_one_b(int stages, int micro_batches, int, int stage) {
   return std::min(micro_batches, stages - stage);
 }
 
+std::optional<double> bubble_of_one_f_one_b(int stages, int micro_batches, int) {
+  return (stages - 1.0) / (micro_batches + stages - 1.0);
+}
+
 }  // namespace trireme::pipeline

@@ -12,15 +12,16 @@ namespace trireme::pipeline {
 namespace {
 
 constexpr std::array kKinds{
-    Kind{"gpipe", "all forwards, then all backwards", true, false, false, make_gpipe, held_by_gpipe},
+    Kind{"gpipe", "all forwards, then all backwards", true, false, false, make_gpipe, held_by_gpipe, "(S−1)/(M+S−1)",
+         bubble_of_one_f_one_b},
     Kind{"1f1b", "one forward, one backward: gpipe's time, in the memory of as many micro-batches as stages", true,
-         false, false, make_one_f_one_b, held_by_one_f_one_b},
+         false, false, make_one_f_one_b, held_by_one_f_one_b, "(S−1)/(M+S−1)", bubble_of_one_f_one_b},
     Kind{"interleaved", "1f1b with several parts a stage: a shorter bubble for more messages", true, false, true,
-         make_interleaved, held_by_interleaved},
+         make_interleaved, held_by_interleaved, "(S−1)/(v·M+S−1)", bubble_of_interleaved},
     Kind{"zero-bubble", "1f1b that puts off weight gradients to fill the bubble (ZB-H1)", true, true, false,
-         make_zero_bubble, held_by_zero_bubble},
+         make_zero_bubble, held_by_zero_bubble, "(S−1)/(3M+S−1)", bubble_of_zero_bubble},
     Kind{"pipedream", "asynchronous 1f1b: an update after each backward, and never a drain between steps", false, false,
-         false, make_pipedream, held_by_one_f_one_b},
+         false, make_pipedream, held_by_one_f_one_b, "(S−1)/(M+S−1)", bubble_of_one_f_one_b},
 };
 
 // A line for each action of each stage must fit in memory with ease.

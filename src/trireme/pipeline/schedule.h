@@ -5,6 +5,7 @@
 // to p + 1, gradients back. Micro-batches are numbered from 0.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -47,6 +48,10 @@ struct Kind {
   // The most activations that a stage holds at once, from a forward to its backward (to its weight gradient where that
   // is apart): one for each micro-batch and chunk.
   int (*most_held)(int stages, int micro_batches, int chunks, int stage);
+  // The share of time that stages idle where all parts take the same time, messages none, and where backward is split
+  // its halves as long as a forward. S stages, M micro-batches, v chunks.
+  std::string_view bubble_text;
+  std::optional<double> (*bubble)(int stages, int micro_batches, int chunks);  // nothing where the formula is not exact
 };
 // gpipe, 1f1b, interleaved, zero-bubble, pipedream: one file each.
 std::span<const Kind> kinds();

@@ -29,4 +29,9 @@ Schedule make_zero_bubble(int stages, int micro_batches, int) {
 
 int held_by_zero_bubble(int stages, int micro_batches, int, int) { return std::min(micro_batches, stages); }
 
+std::optional<double> bubble_of_zero_bubble(int stages, int micro_batches, int) {
+  if (micro_batches < stages) return std::nullopt;  // too few weight gradients to fill the end with
+  return (stages - 1.0) / (3.0 * micro_batches + stages - 1.0);
+}
+
 }  // namespace trireme::pipeline
