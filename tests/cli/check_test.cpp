@@ -9,6 +9,7 @@
 #include <string>
 
 #include "trireme/collective/schedule.h"
+#include "trireme/pipeline/schedule.h"
 
 namespace trireme {
 namespace {
@@ -39,7 +40,10 @@ TEST(CheckCommand, PrintsATableOfAllAlgorithms) {
   EXPECT_THAT(outcome.text, HasSubstr("all-reduce      ring                     1..5,9"));
   std::size_t proven = 0;
   for (std::size_t at = 0; (at = outcome.text.find("  proven\n", at)) != std::string::npos; ++at) ++proven;
-  EXPECT_EQ(proven, algorithms().size());
+  EXPECT_EQ(proven, algorithms().size() + pipeline::kinds().size());
+  EXPECT_THAT(outcome.text,
+              HasSubstr("pipeline        1f1b                     1..5,9       1..24 micro-batches     144"));
+  EXPECT_THAT(outcome.text, HasSubstr("\n5 pipeline schedules proven in 1152 cases\n"));
 }
 
 TEST(CheckCommand, GivesOneJsonObjectPerAlgorithm) {
@@ -58,6 +62,16 @@ TEST(CheckCommand, GivesOneJsonObjectPerAlgorithm) {
     }
   }
   EXPECT_EQ(count, algorithms_for(Collective::all_reduce).size());
+}
+
+TEST(CheckCommand, GivesOneJsonObjectPerPipeline) {
+  const Outcome outcome = check("--json --algorithm pipeline:interleaved -n 3..40");
+  EXPECT_EQ(outcome.code, 0) << outcome.text;
+  const auto object = nlohmann::json::parse(outcome.text);
+  EXPECT_EQ(object.at("pipeline"), "interleaved");
+  EXPECT_EQ(object.at("proven"), true);
+  EXPECT_EQ(object.at("stages").size(), 14u);  // up to 16
+  EXPECT_EQ(object.at("cases"), 14 * 24 * 4);
 }
 
 TEST(CheckCommand, ChoosesByName) {
@@ -80,6 +94,8 @@ TEST(CheckCommand, AnswersBadInputWithOneLine) {
   expect("--algorithm rung", "no algorithm 'rung'; there are: direct,");
   expect("--collective all", "unknown collective 'all'");
   expect("--collective barrier --algorithm ring", "no algorithm 'ring' for barrier");
+  expect("--algorithm pipeline:2f2b", "no pipeline '2f2b'; there are: gpipe, 1f1b,");
+  expect("--collective barrier --algorithm pipeline:1f1b", "--collective: has no meaning with a pipeline");
   expect("--fast", "--fast");
 }
 

@@ -11,6 +11,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/cli/check_pipeline.h"
 #include "trireme/cli/command.h"
 #include "trireme/collective/checker.h"
 
@@ -34,9 +35,24 @@ std::vector<int> ranks_of(const Options& options) {
   return ranks;
 }
 
+constexpr std::string_view kPipeline = "pipeline:";
+
+// Pipelines are asked for by "pipeline:1f1b", or with everything else.
+std::vector<const pipeline::Kind*> chosen_pipelines(const Options& options) {
+  if (options.algorithm.starts_with(kPipeline)) {
+    if (!options.collective.empty()) throw ConfigError("--collective: has no meaning with a pipeline");
+    return {&pipeline::find_kind(std::string_view(options.algorithm).substr(kPipeline.size()))};
+  }
+  std::vector<const pipeline::Kind*> all;
+  if (!options.collective.empty() || !options.algorithm.empty()) return all;
+  for (const pipeline::Kind& kind : pipeline::kinds()) all.push_back(&kind);
+  return all;
+}
+
 // Those that were asked for. A name must be known for the collective, or for one of them all.
 std::vector<const Algorithm*> chosen(const Options& options) {
   std::vector<const Algorithm*> found;
+  if (options.algorithm.starts_with(kPipeline)) return found;
   if (!options.collective.empty()) {
     const Collective what = parse_collective(options.collective);
     if (options.algorithm.empty()) return algorithms_for(what);
@@ -78,9 +94,35 @@ void print_json(const Algorithm& algorithm, const Proof& proof) {
   fmt::print("{}\n", line.dump());
 }
 
+void print_json(const PipelineProof& proof) {
+  nlohmann::ordered_json line{
+      {"pipeline", proof.name}, {"stages", proof.stages}, {"cases", proof.cases}, {"proven", !proof.error}};
+  if (proof.error) line["error"] = *proof.error;
+  fmt::print("{}\n", line.dump());
+}
+
+template <typename Row>
+std::pair<int, int> check_pipelines(const Options& options, const std::vector<const pipeline::Kind*>& list,
+                                    const std::vector<int>& ranks, Row row) {
+  int failed = 0, cases = 0;
+  for (const pipeline::Kind* kind : list) {
+    const PipelineProof proof = prove_pipeline(*kind, ranks);
+    failed += proof.error.has_value();
+    cases += proof.cases;
+    if (options.json)
+      print_json(proof);
+    else
+      row("pipeline", kind->name, compact(proof.stages), fmt::format("1..{} micro-batches", kMostMicroBatchesToCheck),
+          proof.cases, "", proof.error ? "FAILED: " + *proof.error : "proven");
+    std::fflush(stdout);
+  }
+  return {failed, cases};
+}
+
 void check_all(const Options& options) {
   const std::vector<int> ranks = ranks_of(options);
   const std::vector<const Algorithm*> list = chosen(options);
+  const std::vector<const pipeline::Kind*> pipelines = chosen_pipelines(options);
   const bool shows_progress = isatty(STDERR_FILENO) != 0;
   const auto row = [](auto&&... cells) { fmt::print("{:<15} {:<24} {:<12} {:<20} {:>6} {:>7}  {}\n", cells...); };
   if (!options.json) row("collective", "algorithm", "ranks", "counts", "cases", "rounds", "result");
@@ -101,20 +143,27 @@ void check_all(const Options& options) {
           proof.rounds, proof.error ? "FAILED: " + *proof.error : "proven");
     std::fflush(stdout);
   }
+  const auto [failed_pipelines, pipeline_cases] = check_pipelines(options, pipelines, ranks, row);
   if (failed > 0) throw Error(fmt::format("{} of {} algorithms failed the check", failed, list.size()));
-  if (!options.json) fmt::print("{} algorithms proven in {} cases\n", list.size(), cases);
+  if (failed_pipelines > 0) {
+    throw Error(fmt::format("{} of {} pipeline schedules failed the check", failed_pipelines, pipelines.size()));
+  }
+  if (options.json) return;
+  if (!list.empty()) fmt::print("{} algorithms proven in {} cases\n", list.size(), cases);
+  if (!pipelines.empty()) fmt::print("{} pipeline schedules proven in {} cases\n", pipelines.size(), pipeline_cases);
 }
 
 }  // namespace
 
 void add_check(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* check = app.add_subcommand("check", "prove every schedule by symbolic execution of all its ranks");
+  CLI::App* check = app.add_subcommand("check", "prove every schedule, of collectives and of pipelines");
   check->add_option("--ranks,--workers,--nproc-per-node,-n", options->ranks, "numbers of ranks, as in 1..33 or 2,4,8")
       ->capture_default_str();
   check->add_option("--collective", options->collective, "only this collective");
-  check->add_option("--algorithm", options->algorithm, "only algorithms of this name");
-  check->add_flag("--json", options->json, "one JSON object per algorithm and line");
+  check->add_option("--algorithm", options->algorithm,
+                    "only algorithms of this name; or a pipeline, as in pipeline:1f1b");
+  check->add_flag("--json", options->json, "one JSON object per algorithm or pipeline and line");
   check->callback([options] { check_all(*options); });
 }
 

@@ -1,4 +1,4 @@
-// `trireme explain`: the rounds of an algorithm, as text or as a page for the browser.
+// `trireme explain`: the rounds of an algorithm, or the chart of a pipeline, as text or as a page for the browser.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +11,12 @@
 #include "trireme/base/size.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/explain_auto.h"
+#include "trireme/cli/explain_pipeline.h"
 #include "trireme/cli/terminal.h"
 #include "trireme/collective/cost.h"
 #include "trireme/collective/drawing.h"
 #include "trireme/collective/formulas.h"
+#include "trireme/pipeline/schedule.h"
 
 namespace trireme::cli {
 namespace {
@@ -34,11 +36,14 @@ struct Options {
   std::string bytes = "1M";
   std::string transport = "shm";
   bool deterministic = false;
-  bool json = false;
+  bool json = false;  // of auto and pipelines
+  PipelineQuestion pipeline;
 };
 
 constexpr const char* kDrawing[] = {"--count", "--html", "--full"};
-constexpr const char* kAuto[] = {"--bytes", "--transport", "--deterministic", "--json"};
+constexpr const char* kAuto[] = {"--bytes", "--transport", "--deterministic"};
+constexpr const char* kCollective[] = {"--ranks", "--collective", "--count", "--root"};
+constexpr const char* kJson[] = {"--json"};
 
 // A flag that would have no effect is an error.
 template <std::size_t N>
@@ -63,7 +68,10 @@ const Algorithm& choose(const Options& options) {
     if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) names.push_back(algorithm.name);
   }
   names.push_back("auto");
-  throw ConfigError(fmt::format("no algorithm '{}'; there are: {}", options.algorithm, fmt::join(names, ", ")));
+  std::string pipelines;
+  for (const pipeline::Kind& kind : pipeline::kinds()) pipelines += fmt::format(", {}{}", kPipelinePrefix, kind.name);
+  throw ConfigError(
+      fmt::format("no algorithm '{}'; there are: {}{}", options.algorithm, fmt::join(names, ", "), pipelines));
 }
 
 Call shape_of(const Algorithm& algorithm, const Options& options) {
@@ -123,12 +131,12 @@ Caption caption_of(const Algorithm& algorithm, const Call& call) {
   return caption;
 }
 
-void write_page(const std::string& path, const std::string& page) {
+void write_page(const std::string& path, const std::string& page, const char* what_to_do) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << page;
   file.close();
   if (!file) throw Error(fmt::format("--html: cannot write '{}': {}", path, std::strerror(errno)));
-  fmt::print("wrote {} ({}); open it in a browser, step with the arrow keys\n", path, format_size(page.size()));
+  fmt::print("wrote {} ({}); open it in a browser, {}\n", path, format_size(page.size()), what_to_do);
 }
 
 void ask_auto(const CLI::App& command, const Options& options) {
@@ -144,9 +152,21 @@ void ask_auto(const CLI::App& command, const Options& options) {
   explain_auto(question);
 }
 
+void ask_pipeline(const CLI::App& command, const Options& options) {
+  refuse(command, kCollective, "a pipeline; it belongs to collectives");
+  refuse(command, kAuto, "a pipeline; it belongs to auto");
+  auto name = std::string_view(options.algorithm).substr(kPipelinePrefix.size());
+  bool html = !options.html.empty();
+  std::string page = explain_pipeline(name, command, options.pipeline, html, options.full, options.json);
+  if (html) write_page(options.html, page, "point at a micro-batch to follow it");
+}
+
 void explain(const CLI::App& command, const Options& options) {
+  if (options.algorithm.starts_with(kPipelinePrefix)) return ask_pipeline(command, options);
+  refuse(command, kPipelineFlags, "an algorithm of a collective; it belongs to pipeline:NAME");
   if (options.algorithm == "auto") return ask_auto(command, options);
   refuse(command, kAuto, "an algorithm; it belongs to auto");
+  refuse(command, kJson, "an algorithm; it belongs to auto and to pipelines");
   const Algorithm& algorithm = choose(options);
   Call call = shape_of(algorithm, options);
   Trace trace(algorithm, call);
@@ -155,7 +175,7 @@ void explain(const CLI::App& command, const Options& options) {
     Terminal terminal = standard_output();
     fmt::print("{}", draw_text(trace, caption, {terminal.color, options.full, terminal.width}));
   } else {
-    write_page(options.html, draw_page(trace, algorithm, caption));
+    write_page(options.html, draw_page(trace, algorithm, caption), "step with the arrow keys");
   }
 }
 
@@ -163,10 +183,10 @@ void explain(const CLI::App& command, const Options& options) {
 
 void add_explain(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* command = app.add_subcommand("explain", "Show the rounds of an algorithm: who sends what to whom");
+  CLI::App* command = app.add_subcommand("explain", "Show the rounds of an algorithm, or the chart of a pipeline");
   command
       ->add_option("algorithm", options->algorithm,
-                   "Its name, as `trireme check` lists them; or auto: which would be picked")
+                   "Its name, as `trireme check` lists them; auto: which would be picked; or pipeline:1f1b")
       ->required();
   command->add_option("-n,--ranks,--workers,--nproc-per-node", options->ranks, "Ranks (default 4)");
   command->add_option("--collective", options->collective, "Default: all-reduce, or the first that has the algorithm");
@@ -178,7 +198,8 @@ void add_explain(CLI::App& app) {
   command->add_option("--transport", options->transport, "auto: over which (default shm)")
       ->check(CLI::IsMember({"inproc", "shm", "tcp"}));
   command->add_flag("--deterministic", options->deterministic, "auto: only sums in canonical order");
-  command->add_flag("--json", options->json, "auto: one JSON object");
+  command->add_flag("--json", options->json, "auto and pipelines: one JSON object");
+  add_pipeline_flags(*command, options->pipeline);
   command->callback([options, command] { explain(*command, *options); });
 }
 
