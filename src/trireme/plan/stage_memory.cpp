@@ -1,0 +1,56 @@
+#include <algorithm>
+
+#include "trireme/plan/split_costs.h"
+
+namespace trireme::plan {
+namespace {
+
+bool covers(const std::vector<int>& a, const std::vector<int>& b) {
+  return std::ranges::equal(a, b, [](int x, int y) { return x >= y; });
+}
+
+void add(std::vector<std::vector<int>>& most, const std::vector<int>& now) {
+  for (const auto& other : most) {
+    if (covers(other, now)) return;
+  }
+  std::erase_if(most, [&](const auto& other) { return covers(now, other); });
+  most.push_back(now);
+}
+
+}  // namespace
+
+StageMemory::StageMemory(const pipeline::Kind& kind, int stages, int micro_batches, int chunks)
+    : versions_(!kind.synchronous), in_flight_(stages) {
+  if (chunks == 1) {
+    for (int stage = 0; stage < stages; ++stage) {
+      in_flight_[stage] = {{kind.most_held(stages, micro_batches, chunks, stage)}};
+    }
+    return;
+  }
+  auto schedule = pipeline::make(kind.name, stages, micro_batches, chunks);
+  auto frees = schedule.splits_backward ? pipeline::Action::Kind::weight_gradient : pipeline::Action::Kind::backward;
+  for (int stage = 0; stage < stages; ++stage) {
+    std::vector<int> now(chunks, 0);
+    for (const auto& action : schedule.actions[stage]) {
+      now[action.chunk] += action.kind == pipeline::Action::Kind::forward;
+      now[action.chunk] -= action.kind == frees;
+      if (action.kind == pipeline::Action::Kind::forward) add(in_flight_[stage], now);
+    }
+  }
+}
+
+double StageMemory::bytes(int stage, std::span<const double> parameters, std::span<const double> kept,
+                          double state_factor) const {
+  double most = 0;
+  for (const auto& counts : in_flight_[stage]) {
+    double now = 0;
+    for (std::size_t chunk = 0; chunk < kept.size(); ++chunk) {
+      now += counts[chunk] * kept[chunk];
+      now += parameters[chunk] * (state_factor + (versions_ ? std::max(0, counts[chunk] - 1) : 0));
+    }
+    most = std::max(most, now);
+  }
+  return most;
+}
+
+}  // namespace trireme::plan
