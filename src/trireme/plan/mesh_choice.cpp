@@ -1,0 +1,222 @@
+#include "trireme/plan/mesh_choice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/pipeline/timing.h"
+
+namespace trireme::plan {
+namespace {
+
+using pipeline::Action;
+
+void check(const MeshQuestion& question) {
+  if (question.workers < 1 || question.batch < 1 || question.micro_batches < 1 || question.pieces.empty()) {
+    throw ConfigError("mesh: there must be a piece, a worker, a sample and a micro-batch at least");
+  }
+  if (!question.tensor_costs.empty() && question.tensor_costs.size() != question.pieces.size()) {
+    throw ConfigError(
+        fmt::format("mesh: {} tensor costs for {} pieces", question.tensor_costs.size(), question.pieces.size()));
+  }
+}
+
+// One mesh, from costs on one worker to a step of all.
+class Prediction {
+ public:
+  Prediction(const MeshQuestion& question, const MeshShape& shape)
+      : question_(question), kind_(pipeline::find_kind(question.kind)), machine_(question.machine) {
+    option_.shape = shape;
+  }
+
+  MeshOption run() {
+    if (!(option_.why = impossible()).empty()) {
+      option_.possible = option_.fits = false;
+      return std::move(option_);
+    }
+    scale();
+    save_memory();
+    option_.split = best_split(pieces_, option_.shape.pipe, option_.micro_batches, kind_, machine_, chunks());
+    option_.memory_bytes = *std::ranges::max_element(option_.split.memory_bytes) + reserved_;
+    option_.fits = option_.split.fits && !too_small_;
+    time();
+    if (!option_.fits) {
+      option_.why = fmt::format("needs {} per worker, {} are there", bytes_text(option_.memory_bytes),
+                                bytes_text(question_.machine.memory_bytes));
+    }
+    return std::move(option_);
+  }
+
+ private:
+  int chunks() const { return kind_.in_chunks && option_.shape.pipe > 1 ? question_.chunks : 1; }
+
+  std::string impossible() const {
+    const MeshShape& shape = option_.shape;
+    if (shape.data > question_.batch) return fmt::format("{} replicas for a batch of {}", shape.data, question_.batch);
+    if (static_cast<std::size_t>(shape.pipe) * chunks() > question_.pieces.size()) {
+      return fmt::format("{} parts of a chain of {}", shape.pipe * chunks(), question_.pieces.size());
+    }
+    bool splits = std::ranges::any_of(question_.tensor_costs, &TensorCost::splittable);
+    return shape.tensor > 1 && !splits ? "no piece can be split inside" : "";
+  }
+
+  // Pieces as one worker of this mesh computes them, for its share of a micro-batch.
+  void scale() {
+    const MeshShape& shape = option_.shape;
+    int samples = (question_.batch + shape.data - 1) / shape.data;  // of the replica that has most
+    option_.micro_batches = std::min(question_.micro_batches, samples);
+    double share = static_cast<double>(samples) / option_.micro_batches /
+                   (static_cast<double>(question_.batch) / question_.micro_batches);
+    auto scaled = [](std::uint64_t bytes, double by) { return static_cast<std::uint64_t>(std::ceil(bytes * by)); };
+    for (std::size_t i = 0; i < question_.pieces.size(); ++i) {
+      PieceCost piece = question_.pieces[i];
+      bool splits = shape.tensor > 1 && question_.tensor_costs[i].splittable;
+      double part = splits ? 1.0 / shape.tensor : 1.0;
+      double inside =
+          splits ? ring_seconds(question_.tensor_costs[i].communicated_bytes * share, shape.tensor, machine_) : 0;
+      inside_s_ += inside * option_.micro_batches;
+      piece.forward_s = piece.forward_s * share * part + inside / 2;
+      piece.backward_s = piece.backward_s * share * part + inside / 2;
+      piece.parameter_bytes = scaled(piece.parameter_bytes, part);
+      piece.kept_bytes = scaled(piece.kept_bytes, share * part);
+      piece.output_bytes = scaled(piece.output_bytes, share);
+      pieces_.push_back(std::move(piece));
+    }
+  }
+
+  // What is held once, however many micro-batches are in flight, is set aside of the memory there is.
+  void save_memory() {
+    const Saving& saving = question_.saving;
+    double state = machine_.state_factor, share = 1.0 / option_.shape.data;
+    if (saving.shard == Saving::Shard::optimizer) state = std::min(state, 2 + (state - 2) * share);
+    if (saving.shard == Saving::Shard::gradients) state = std::min(state, 1 + (state - 1) * share);
+    if (saving.shard == Saving::Shard::parameters && option_.shape.data > 1) {
+      state *= share;
+      for (const PieceCost& piece : pieces_) reserved_ = std::max(reserved_, piece.parameter_bytes);
+    }
+    machine_.state_factor = state;
+    if (saving.recompute_every > 0) recompute(static_cast<std::size_t>(saving.recompute_every));
+    if (machine_.memory_bytes == 0) return;
+    too_small_ = reserved_ >= machine_.memory_bytes;
+    if (!too_small_) machine_.memory_bytes -= reserved_;
+  }
+  void recompute(std::size_t every) {
+    std::uint64_t largest = 0;
+    for (std::size_t first = 0; first < pieces_.size(); first += every) {
+      std::uint64_t again = 0;
+      std::size_t end = std::min(first + every, pieces_.size());
+      for (std::size_t i = first; i < end; ++i) {
+        again += pieces_[i].kept_bytes;
+        pieces_[i].kept_bytes = 0;
+        pieces_[i].backward_s += pieces_[i].forward_s;
+      }
+      pieces_[first].kept_bytes = pieces_[first == 0 ? 0 : first - 1].output_bytes;
+      largest = std::max(largest, again);
+    }
+    reserved_ += largest;
+  }
+
+  void time() {
+    const auto& ends = option_.split.ends;
+    auto schedule = pipeline::make(kind_.name, option_.shape.pipe, option_.micro_batches, chunks());
+    pipeline::Costs costs;
+    std::vector<double> parameters(schedule.stages, 0), counts(schedule.stages, 0);
+    for (std::size_t part = 0, i = 0; part < ends.size(); ++part) {
+      double forward = 0, backward = 0;
+      for (; i < ends[part]; ++i) {
+        forward += pieces_[i].forward_s;
+        backward += pieces_[i].backward_s;
+        parameters[part % schedule.stages] += static_cast<double>(pieces_[i].parameter_bytes);
+        counts[part % schedule.stages] += 1;
+      }
+      double after = machine_.latency_s + static_cast<double>(pieces_[i - 1].output_bytes) / machine_.bytes_per_s;
+      costs.forward.push_back(forward);
+      costs.backward.push_back(schedule.splits_backward ? backward / 2 : backward);
+      costs.weights.push_back(schedule.splits_backward ? backward / 2 : 0);
+      costs.activation.push_back(after);
+      costs.gradient.push_back(part == 0 ? 0 : costs.activation[part - 1]);
+    }
+    auto timing = pipeline::time_of(schedule, costs);
+    option_.step_s = timing.makespan_s;
+    double longest = 0;
+    for (int stage = 0; stage < schedule.stages; ++stage) {
+      double gradients = gradient_seconds(parameters[stage]);
+      longest = std::max(longest, gradients);
+      option_.step_s = std::max(option_.step_s, gradients_done(timing.actions[stage], gradients, counts[stage]));
+    }
+    explain(timing, longest);
+  }
+
+  double gradient_seconds(double bytes) const {
+    double once = ring_seconds(bytes, option_.shape.data, machine_);
+    // Sharded weights are gathered for forward and again for backward, in place of an all-reduce's second half.
+    if (question_.saving.shard == Saving::Shard::parameters) once *= 1.5;
+    return kind_.synchronous ? once : once * option_.micro_batches;
+  }
+
+  // The exchange begins with the last micro-batch's backward (asynchronous: with the first's) and ends no sooner than
+  // the last piece's share after the stage's last action.
+  double gradients_done(const std::vector<pipeline::Timed>& actions, double seconds, double pieces) const {
+    if (seconds == 0) return 0;
+    double begin = 0, end = 0;
+    bool seen = false;
+    for (const auto& timed : actions) {
+      end = std::max(end, timed.end_s);
+      if (timed.action.kind != Action::Kind::backward || (seen && !kind_.synchronous)) continue;
+      begin = timed.begin_s;
+      seen = true;
+    }
+    double last = seconds / pieces / (kind_.synchronous ? 1 : option_.micro_batches);
+    return std::max(end + last, begin + seconds);
+  }
+
+  void explain(const pipeline::Timing& timing, double gradients) {
+    std::string text = fmt::format("stages compute {}", format_seconds(*std::ranges::max_element(timing.busy_s)));
+    if (option_.shape.pipe > 1) text += fmt::format(", bubble {:.0f} %", 100 * timing.bubble);
+    if (option_.shape.tensor > 1) text += fmt::format(", exchanges inside layers {} in all", format_seconds(inside_s_));
+    if (gradients > 0) {
+      text += fmt::format(", gradients {}, {} of it not hidden", format_seconds(gradients),
+                          format_seconds(option_.step_s - timing.makespan_s));
+    }
+    option_.why = text;
+  }
+
+  const MeshQuestion& question_;
+  const pipeline::Kind& kind_;
+  Machine machine_;
+  MeshOption option_;
+  std::vector<PieceCost> pieces_;
+  std::uint64_t reserved_ = 0;
+  bool too_small_ = false;
+  double inside_s_ = 0;  // a step's exchanges inside layers, of all pieces
+};
+
+}  // namespace
+
+MeshOption predict_mesh(const MeshQuestion& question, const MeshShape& shape) {
+  check(question);
+  return Prediction(question, shape).run();
+}
+
+std::vector<MeshOption> rank_meshes(const MeshQuestion& question) {
+  check(question);
+  std::vector<MeshOption> options;
+  for (int data = 1; data <= question.workers; ++data) {
+    if (question.workers % data != 0) continue;
+    for (int pipe = 1; pipe <= question.workers / data; ++pipe) {
+      if (question.workers / data % pipe != 0) continue;
+      options.push_back(predict_mesh(question, {data, pipe, question.workers / data / pipe}));
+    }
+  }
+  std::ranges::stable_sort(options, [](const MeshOption& a, const MeshOption& b) {
+    auto rank = [](const MeshOption& o) { return o.fits ? 0 : o.possible ? 1 : 2; };
+    if (rank(a) != rank(b)) return rank(a) < rank(b);
+    return a.fits ? a.step_s < b.step_s : a.memory_bytes < b.memory_bytes;
+  });
+  return options;
+}
+
+}  // namespace trireme::plan
