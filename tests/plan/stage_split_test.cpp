@@ -157,6 +157,44 @@ TEST(StageSplit, IsTheBestOfAllCuts) {
   EXPECT_GT(impossible, 300);
 }
 
+TEST(StageSplit, TimedIsTheQuickestOfAllWhenPlayed) {
+  Random random;
+  int better = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const auto& kind = pipeline::kinds()[trial % pipeline::kinds().size()];
+    int chunks = kind.in_chunks ? 2 : 1, stages = random.whole(1, 3), micro_batches = random.whole(1, 6);
+    auto pieces = random.pieces(random.whole(stages * chunks, stages * chunks + 3));
+    Machine machine{random.real(0, 0.2), random.real(20, 400), 0, 3};
+    if (trial % 2) machine.memory_bytes = static_cast<std::uint64_t>(random.whole(300, 1500));
+    Oracle oracle{pieces, stages, micro_batches, chunks, kind, machine};
+    auto played = [&](const std::vector<std::size_t>& ends) {
+      return pipeline::time_of(oracle.schedule, costs_of(pieces, ends, kind.splits_backward, machine)).makespan_s;
+    };
+    double best = kNever;
+    for_each_cut(pieces.size(), static_cast<std::size_t>(stages) * chunks, [&](const auto& ends) {
+      if (oracle.fits(ends)) best = std::min(best, played(ends));
+    });
+    auto split = best_timed_split(pieces, stages, micro_batches, kind, machine, chunks);
+    ASSERT_EQ(split.fits, best < kNever);
+    EXPECT_NEAR(split.step_s, played(split.ends), 1e-12);
+    if (!split.fits) continue;
+    EXPECT_NEAR(split.step_s, best, 1e-6);
+    better += played(best_split(pieces, stages, micro_batches, kind, machine, chunks).ends) > best * 1.001;
+  }
+  EXPECT_GT(better, 0);
+}
+
+TEST(StageSplit, TimedIsNeverWorseWhereThereAreMany) {
+  Random random;
+  auto pieces = random.pieces(40);
+  Machine machine{0.01, 1e4, 0, 3};
+  const auto& kind = pipeline::find_kind("1f1b");
+  auto beat = best_split(pieces, 6, 12, kind, machine), timed = best_timed_split(pieces, 6, 12, kind, machine);
+  auto schedule = pipeline::make("1f1b", 6, 12);
+  EXPECT_LE(timed.step_s, pipeline::time_of(schedule, costs_of(pieces, beat.ends, false, machine)).makespan_s);
+  EXPECT_EQ(timed.ends.back(), 40u);
+}
+
 TEST(StageSplit, ByHand) {
   // Four pieces of 1, 1, 1 and 3 seconds in two stages: 3 | 3.
   std::vector<PieceCost> pieces(4, {"", 0.25, 0.75, 10, 5, 0});

@@ -39,7 +39,7 @@ class Prediction {
     }
     scale();
     save_memory();
-    option_.split = best_split(pieces_, option_.shape.pipe, option_.micro_batches, kind_, machine_, chunks());
+    option_.split = best_timed_split(pieces_, option_.shape.pipe, option_.micro_batches, kind_, machine_, chunks());
     option_.memory_bytes = *std::ranges::max_element(option_.split.memory_bytes) + reserved_;
     option_.fits = option_.split.fits && !too_small_;
     time();
@@ -122,22 +122,13 @@ class Prediction {
   void time() {
     const auto& ends = option_.split.ends;
     auto schedule = pipeline::make(kind_.name, option_.shape.pipe, option_.micro_batches, chunks());
-    pipeline::Costs costs;
+    auto costs = costs_of(pieces_, ends, schedule.splits_backward, machine_);
     std::vector<double> parameters(schedule.stages, 0), counts(schedule.stages, 0);
     for (std::size_t part = 0, i = 0; part < ends.size(); ++part) {
-      double forward = 0, backward = 0;
       for (; i < ends[part]; ++i) {
-        forward += pieces_[i].forward_s;
-        backward += pieces_[i].backward_s;
         parameters[part % schedule.stages] += static_cast<double>(pieces_[i].parameter_bytes);
         counts[part % schedule.stages] += 1;
       }
-      double after = machine_.latency_s + static_cast<double>(pieces_[i - 1].output_bytes) / machine_.bytes_per_s;
-      costs.forward.push_back(forward);
-      costs.backward.push_back(schedule.splits_backward ? backward / 2 : backward);
-      costs.weights.push_back(schedule.splits_backward ? backward / 2 : 0);
-      costs.activation.push_back(after);
-      costs.gradient.push_back(part == 0 ? 0 : costs.activation[part - 1]);
     }
     auto timing = pipeline::time_of(schedule, costs);
     option_.step_s = timing.makespan_s;

@@ -50,6 +50,10 @@ class StageMemory {
   std::vector<std::vector<std::vector<int>>> in_flight_;
 };
 
+// By stage, of a split.
+std::vector<double> stage_bytes(const SplitCosts& costs, const StageMemory& memory, std::span<const std::size_t> ends,
+                                int stages);
+
 // The fastest split in chunks that fits, found by trying; nothing where none does. `slowest` and `cuts` are the
 // weights of the beat (of a part) and of the cuts' sum in the step's seconds.
 struct ChunkSearch {

@@ -53,4 +53,19 @@ double StageMemory::bytes(int stage, std::span<const double> parameters, std::sp
   return most;
 }
 
+std::vector<double> stage_bytes(const SplitCosts& costs, const StageMemory& memory, std::span<const std::size_t> ends,
+                                int stages) {
+  std::vector<double> bytes;
+  for (int stage = 0; stage < stages; ++stage) {
+    std::vector<double> parameters, kept;
+    for (std::size_t part = stage; part < ends.size(); part += stages) {
+      std::size_t begin = part == 0 ? 0 : ends[part - 1];
+      parameters.push_back(costs.parameters(begin, ends[part]));
+      kept.push_back(costs.kept(begin, ends[part]));
+    }
+    bytes.push_back(memory.bytes(stage, parameters, kept, costs.machine().state_factor));
+  }
+  return bytes;
+}
+
 }  // namespace trireme::plan

@@ -112,20 +112,9 @@ class Splitter {
     std::vector<double> parameters(chunks_, costs_.parameters(begin, end)), kept(chunks_, costs_.kept(begin, end));
     return memory_.bytes(static_cast<int>(part) % stages_, parameters, kept, costs_.machine().state_factor);
   }
-  double stage_bytes(const std::vector<std::size_t>& ends, int stage) const {
-    std::vector<double> parameters, kept;
-    for (std::size_t part = stage; part < ends.size(); part += stages_) {
-      std::size_t begin = part == 0 ? 0 : ends[part - 1];
-      parameters.push_back(costs_.parameters(begin, ends[part]));
-      kept.push_back(costs_.kept(begin, ends[part]));
-    }
-    return memory_.bytes(stage, parameters, kept, costs_.machine().state_factor);
-  }
   bool fits(const std::vector<std::size_t>& ends) const {
-    for (int stage = 0; stage < stages_; ++stage) {
-      if (!costs_.fits(stage_bytes(ends, stage))) return false;
-    }
-    return true;
+    return std::ranges::all_of(stage_bytes(costs_, memory_, ends, stages_),
+                               [this](double b) { return costs_.fits(b); });
   }
 
   void evaluate(StageSplit& split) const {
@@ -136,8 +125,8 @@ class Splitter {
     }
     split.slowest_s = chunks_ * slowest;
     split.step_s = slowest_ * slowest + cuts_ * (cuts + costs_.seconds(0, costs_.count()));
-    for (int stage = 0; stage < stages_; ++stage) {
-      split.memory_bytes.push_back(static_cast<std::uint64_t>(std::ceil(stage_bytes(split.ends, stage))));
+    for (double bytes : stage_bytes(costs_, memory_, split.ends, stages_)) {
+      split.memory_bytes.push_back(static_cast<std::uint64_t>(std::ceil(bytes)));
     }
   }
 
