@@ -1,0 +1,104 @@
+#include "trireme/parallel/flat.h"
+
+#include "trireme/grad/bucket_memory.h"
+#include "trireme/parallel/memory.h"
+
+namespace trireme::parallel {
+namespace {
+
+// Not a view in autograd's sense: optimizers write into it.
+torch::Tensor over(const torch::Tensor& memory, std::size_t offset, at::IntArrayRef sizes, at::IntArrayRef strides) {
+  const auto from = memory.storage_offset() + static_cast<std::int64_t>(offset);
+  return torch::empty({0}, memory.options()).set_(memory.storage(), from, sizes, strides);
+}
+
+torch::Tensor row(const torch::Tensor& memory, std::size_t offset, std::size_t count) {
+  return over(memory, offset, {static_cast<std::int64_t>(count)}, {1});
+}
+
+std::size_t up_to(std::size_t count, std::size_t multiple) { return (count + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+View view_of(const torch::Tensor& dense) {
+  return {dense.data_ptr(), static_cast<std::size_t>(dense.numel()), grad::element_type({"", dense})};
+}
+
+Flat::Flat(Exchange& exchange, std::vector<FlatPart> parts, bool learning, bool stays_whole)
+    : exchange_(exchange), parts_(std::move(parts)), learning_(learning), stays_whole_(stays_whole) {
+  torch::NoGradGuard no_grad;
+  const std::size_t line = 64 / c10::elementSize(type());
+  std::size_t end = 0;
+  for (auto& part : parts_) {
+    part.offset = end;
+    part.count = static_cast<std::size_t>(part.parameter.numel());
+    end += up_to(part.count, line);
+  }
+  auto& comm = exchange_.comm();
+  shard_elements_ = up_to(std::max(end, line), line * ranks()) / ranks();
+  whole_ = heap_tensor(comm, elements(), type(), MemoryClass::parameters);
+  whole_.zero_();
+  for (auto& part : parts_) {
+    // As the parameter's own strides where they are dense (channels last), else contiguous.
+    auto old = part.parameter.detach();
+    if (!old.is_non_overlapping_and_dense()) old = old.contiguous();
+    auto here = over(whole_, part.offset, old.sizes(), old.strides());
+    here.copy_(old);
+    part.parameter.set_data(here);
+  }
+  const auto own = row(whole_, comm.rank() * shard_elements_, shard_elements_);
+  if (stays_whole_) {
+    shard_ = own;
+  } else {
+    shard_ = heap_tensor(comm, shard_elements_, type(), MemoryClass::parameters);
+    shard_.copy_(own);
+    release();
+  }
+}
+
+Flat::Range Flat::owned(const FlatPart& part, int rank) const {
+  const std::size_t first = rank * shard_elements_;
+  const std::size_t begin = std::clamp(first, part.offset, part.offset + part.count);
+  const std::size_t end = std::clamp(first + shard_elements_, part.offset, part.offset + part.count);
+  return {begin - part.offset, end - part.offset};
+}
+
+torch::Tensor Flat::piece(const torch::Tensor& shard, const FlatPart& part) const {
+  const int rank = exchange_.comm().rank();
+  const auto own = owned(part, rank);
+  return row(shard, own.count() == 0 ? 0 : part.offset + own.begin - rank * shard_elements_, own.count());
+}
+
+torch::Tensor Flat::view(const torch::Tensor& whole, const FlatPart& part) const {
+  return over(whole, part.offset, part.parameter.sizes(), part.parameter.strides());
+}
+
+void Flat::start_gather() {
+  if (state_ != State::away) return;
+  if (!stays_whole_) {
+    whole_.storage().set_data_ptr(heap_memory(exchange_.comm(), bytes(), MemoryClass::parameters));
+  }
+  gather_ = exchange_.all_gather(view_of(shard_), view_of(whole_));
+  state_ = State::coming;
+}
+
+void Flat::need() {
+  start_gather();
+  if (state_ == State::coming) exchange_.wait(gather_);
+  state_ = State::there;
+}
+
+void Flat::outdate() {
+  if (state_ == State::coming) need();
+  if (stays_whole_) state_ = State::away;
+  release();
+}
+
+void Flat::release() {
+  if (stays_whole_ || state_ == State::away) return;
+  if (state_ == State::coming) exchange_.wait(gather_);
+  whole_.storage().set_data_ptr(c10::DataPtr(nullptr, c10::Device(c10::DeviceType::CPU)));
+  state_ = State::away;
+}
+
+}  // namespace trireme::parallel
