@@ -30,7 +30,8 @@ const left = 66, head = 8, right = 14, lane = S > 16 ? 24 : 34, gap = 6;
 const shortest = Math.min(...D.cells.flat().filter(c => c[4] > c[3]).map(c => c[4] - c[3]));
 const digits = String(D.micro_batches - 1).length + (D.chunks > 1 ? 1 : 0);
 const room = Math.max(320, Math.min(1280, document.documentElement.clientWidth) - 48 - 34 - left - right);  // inside the panel
-const scale = Math.max(room / D.makespan, Math.min(9 + 7 * digits, 30) * .62 / shortest);
+const font = digits > 1 ? 10.5 : 12, fitting = n => 3.5 + .6 * font * n;  // width of a label of n characters
+const scale = Math.max(room / D.makespan, fitting(digits) / shortest);
 const width = left + D.makespan * scale + right, x = t => left + t * scale;
 const step = (() => { let s = 1; for (let i = 0; s * scale < 44; ++i) s *= i % 2 ? 2 : 5; return s; })();
 let picked = null, pinned = false;
@@ -69,8 +70,8 @@ D.cells.forEach((row, stage) => {
     const box = svg('rect', {x: x(begin), y: y(stage), width: Math.max(w, 1), height: lane, style: shade(kind, chunk)});
     const cell = svg('g', {class: `cell ${kind}`}, box);
     const label = D.chunks > 1 ? `${m}${String.fromCharCode(97 + chunk % 26)}` : `${m}`;
-    if (w > 5 + 6.2 * label.length) {
-      const text = svg('text', {x: x(begin) + w / 2, y: y(stage) + lane / 2 + 1});
+    if (w > fitting(label.length) - .01) {
+      const text = svg('text', {x: x(begin) + w / 2, y: y(stage) + lane / 2 + 1, 'font-size': font});
       if (D.chunks > 1 && chunk > (D.chunks - 1) / 2) text.style.fill = 'var(--ink)';
       text.textContent = label;
       cell.append(text);
@@ -170,6 +171,8 @@ document.body.append(el('main', {},
     el('div', {class: 'panel'}, el('h2', {}, 'By stage'), perStage, facts),
     el('div', {class: 'panel'}, el('h2', {}, 'The same with other schedules'), kinds,
       el('p', {class: 'summary', style: 'font-size:13px;margin-top:10px'}, 'held: whole micro-batches at most by one stage. * asynchronous: its bubble is that of start and end of the whole stream.')))), tipBox);
+const scrolls = [...document.querySelectorAll('.scroll')];
+for (const one of scrolls) one.onscroll = () => scrolls.forEach(other => { other.scrollLeft = one.scrollLeft; });
 if (hash.get('micro-batch')) { pinned = true; pick(+hash.get('micro-batch')); }
 )js";
 

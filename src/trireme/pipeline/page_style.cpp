@@ -41,13 +41,13 @@ svg text { font-family: inherit; }
 .axis { font-size: 11px; fill: var(--soft); }
 .grid { stroke: var(--line); stroke-width: 1; }
 .lane { fill: url(#idle); }
-.cell { cursor: pointer; transition: opacity .12s; }
+.cell { cursor: pointer; }
 .cell rect { rx: 3px; stroke: var(--panel); stroke-width: 1; }
-.cell text { font-size: 12px; font-weight: 600; text-anchor: middle; dominant-baseline: central; pointer-events: none; }
-.f rect { fill: var(--f); } .f text { fill: var(--on-f); }
-.b rect { fill: var(--b); } .b text { fill: var(--on-b); }
-.w rect { fill: var(--w); } .w text { fill: var(--on-w); }
-.picked .cell:not(.on) { opacity: .22; }
+.cell text { font-weight: 600; text-anchor: middle; dominant-baseline: central; pointer-events: none; }
+.f { --mine: var(--f); --on: var(--on-f); } .b { --mine: var(--b); --on: var(--on-b); } .w { --mine: var(--w); --on: var(--on-w); }
+.cell rect { fill: var(--mine); } .cell text { fill: var(--on); }
+.picked .cell:not(.on) rect { fill: color-mix(in oklab, var(--mine) 22%, var(--panel)) !important; }
+.picked .cell:not(.on) text { fill: var(--soft) !important; opacity: .6; }
 .update { stroke: var(--u); stroke-width: 2.5; stroke-linecap: round; }
 .path { fill: none; stroke: var(--ink); stroke-width: 1.4; opacity: .75; pointer-events: none; stroke-linejoin: round; }
 .held { fill: var(--accent); opacity: .22; } .held-line { fill: none; stroke: var(--accent); stroke-width: 1.6; }
@@ -69,7 +69,6 @@ dt { color: var(--soft); } dd { margin: 0; }
 #tip { position: fixed; z-index: 5; pointer-events: none; background: var(--ink); color: var(--back); border-radius: 8px;
   padding: 6px 10px; font-size: 13px; line-height: 1.4; max-width: 300px; display: none; box-shadow: 0 4px 16px #0004; }
 #tip b { display: block; }
-@media (prefers-reduced-motion: reduce) { .cell { transition: none; } }
 )css";
 
 }  // namespace trireme::pipeline
