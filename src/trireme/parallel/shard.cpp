@@ -26,6 +26,20 @@ const ShardOptions& checked(const ShardOptions& options) {
   return options;
 }
 
+// Hears a stage whose first segment has this number.
+class Ear final : public SegmentWatch {
+ public:
+  Ear(SegmentWatch& to, std::size_t first) : to_(to), first_(first) {}
+  void before_forward(std::size_t segment) override { to_.before_forward(first_ + segment); }
+  void after_forward(std::size_t segment) override { to_.after_forward(first_ + segment); }
+  void before_backward(std::size_t segment) override { to_.before_backward(first_ + segment); }
+  void after_backward(std::size_t segment, bool last) override { to_.after_backward(first_ + segment, last); }
+
+ private:
+  SegmentWatch& to_;
+  const std::size_t first_;
+};
+
 }  // namespace
 
 // ---- Units ----
@@ -81,8 +95,10 @@ void Sharded::Impl::build(const std::vector<nn::Named>& given) {
   for (const auto& entry : found) tensors.push_back({entry.part.name, entry.part.parameter});
   grad::broadcast_all(comm, tensors, 0);
 
-  auto kind = [](const Found& entry) {
-    return std::tuple(entry.segments, entry.part.parameter.scalar_type(), entry.part.parameter.requires_grad());
+  auto kind = [&](const Found& entry) {
+    const auto& [name, others, tensor, offset, count] = entry.part;
+    return std::tuple(entry.segments, tensor.scalar_type(), tensor.requires_grad(),
+                      options.apart.contains(name) ? name : std::string());
   };
   std::vector<bool> taken(found.size());
   for (std::size_t first = 0; first < found.size(); ++first) {
@@ -158,7 +174,22 @@ void Sharded::Impl::begin_step() {
   for (auto& unit : units) {
     if (unit->gradients) unit->gradients->begin();
     unit->needs_scatter = false;
+    unit->lasts = 0;
   }
+}
+
+void Sharded::Impl::after_backward(std::size_t segment, bool last) {
+  if (!stepping) begin_step();
+  if (on_its_way) on_its_way->gradients->settle();
+  for (Unit* unit : of_segment[segment]) {
+    if (!unit->gradients) continue;
+    collect(*unit);
+    if (last) ++unit->lasts;
+    // Backward of a micro-batch ends with the first segment that uses it.
+    const bool complete = whole_until_last() ? unit->lasts == unit->segments.size() : segment == unit->segments.front();
+    if (complete) scatter(*unit);
+  }
+  leave(segment);
 }
 
 void Sharded::Impl::collect(Unit& unit) {
@@ -232,18 +263,7 @@ void Sharded::before_forward(std::size_t segment) { impl_->enter(segment, false)
 void Sharded::after_forward(std::size_t segment) { impl_->leave(segment); }
 void Sharded::before_backward(std::size_t segment) { impl_->enter(segment, true); }
 
-void Sharded::after_backward(std::size_t segment, bool last) {
-  if (!impl_->stepping) impl_->begin_step();
-  if (auto* earlier = impl_->on_its_way) earlier->gradients->settle();
-  for (auto* unit : impl_->of_segment[segment]) {
-    if (!unit->gradients) continue;
-    impl_->collect(*unit);
-    // Backward ends with the first segment that uses it.
-    const bool complete = segment == unit->segments.front();
-    if (complete && (last || !impl_->whole_until_last())) impl_->scatter(*unit);
-  }
-  impl_->leave(segment);
-}
+void Sharded::after_backward(std::size_t segment, bool last) { impl_->after_backward(segment, last); }
 
 void Sharded::finish() { impl_->finish(); }
 const nn::Named& Sharded::shards() const { return impl_->shards; }
@@ -269,10 +289,28 @@ void Sharded::zero_grad() {
   for (auto& [name, piece] : impl_->shards) piece.mutable_grad().reset();
 }
 
+void Sharded::sum_tied(Communicator& stages, const std::vector<std::string>& parameters) {
+  torch::NoGradGuard no_grad;
+  for (auto& [name, piece] : impl_->shards) {
+    if (!std::ranges::count(parameters, name)) continue;
+    TRIREME_CHECK(impl_->place_of(name).unit->flat.parts().size() == 1);
+    if (!piece.grad().defined()) piece.mutable_grad() = torch::zeros_like(piece);
+    stages.all_reduce(view_of(piece.grad()));
+  }
+}
+
 double Sharded::local_squares() const {
   double sum = 0;
   for (const auto& [name, piece] : impl_->shards) {
     if (piece.grad().defined()) sum += grad::sum_of_squares(piece.grad());
+  }
+  return sum;
+}
+
+double Sharded::local_squares(const std::set<std::string>& parameters) const {
+  double sum = 0;
+  for (const auto& [name, piece] : impl_->shards) {
+    if (parameters.contains(name) && piece.grad().defined()) sum += grad::sum_of_squares(piece.grad());
   }
   return sum;
 }
@@ -314,9 +352,26 @@ std::string Sharded::describe() const {
                      most / 1048576., impl_->exchange.background() ? "in the background" : "in line");
 }
 
+void Sharded::watch(std::span<Stage* const> stages) {
+  std::size_t first = 0;
+  for (Stage* stage : stages) {
+    impl_->ears.push_back(std::make_unique<Ear>(*this, first));
+    stage->set_watch(impl_->ears.back().get());
+    first += stage->segments();
+  }
+}
+
 std::vector<nn::Named> units_of(const Stage& stage) {
   std::vector<nn::Named> units;
   for (std::size_t k = 0; k < stage.segments(); ++k) units.push_back(stage.parameters(k));
+  return units;
+}
+
+std::vector<nn::Named> units_of(std::span<Stage* const> stages) {
+  std::vector<nn::Named> units;
+  for (const Stage* stage : stages) {
+    for (auto& unit : units_of(*stage)) units.push_back(std::move(unit));
+  }
   return units;
 }
 

@@ -2,7 +2,7 @@
 //
 //   Stage stage(*model, chain, 0, chain.size(), {.segment = 1});
 //   Sharded sharded(units_of(stage), mesh.data(), {.what = ShardKind::parameters});
-//   stage.set_watch(&sharded);
+//   stage.set_watch(&sharded);  // of a pipeline: units_of(pipe.stages()), sharded.watch(pipe.stages())
 //   auto optimizer = make_optimizer("adam", sharded.shards());
 //   ... stage.forward, stage.backward of all micro-batches ...
 //   sharded.finish();          // shards have .grad
@@ -18,6 +18,8 @@
 #include <array>
 #include <memory>
 #include <optional>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,7 @@ struct ShardOptions {
   bool check_finite = false;       // look for NaN and infinity before the exchange; see bad_gradients()
   std::optional<sync::Turn> turn;  // none: in the background where a core is spare, else in line
   int threads = 0;                 // that this worker computes with, to tell whether one is; 0: LibTorch's setting
+  std::set<std::string> apart;     // parameters that lie alone, as on the other stages that have them: see sum_tied()
 };
 
 class Sharded : public SegmentWatch {
@@ -52,6 +55,8 @@ class Sharded : public SegmentWatch {
   Sharded(const Sharded&) = delete;
   Sharded& operator=(const Sharded&) = delete;
 
+  // Hears all of these stages: the units are those of the first, then of the next. It must outlive their use.
+  void watch(std::span<Stage* const> stages);
   void before_forward(std::size_t segment) override;
   void after_forward(std::size_t segment) override;
   void before_backward(std::size_t segment) override;
@@ -71,8 +76,12 @@ class Sharded : public SegmentWatch {
   // Lets go of the pieces' gradients. The next step begins with none in any case.
   void zero_grad();
 
-  // Of this worker's pieces: the sum of the squares of their gradients.
+  // After finish(): adds up the gradients of parameters that several stages have, over those stages' workers of this
+  // place on the data axis. They must lie `apart` on all of them. Collective over `stages`.
+  void sum_tied(Communicator& stages, const std::vector<std::string>& parameters);
+  // Of this worker's pieces, all or those of the parameters named: the sum of the squares of their gradients.
   double local_squares() const;
+  double local_squares(const std::set<std::string>& parameters) const;
   // The 2-norm of the gradients of all workers of the axis. The same on each. Collective.
   double grad_norm();
   void scale_gradients(double factor);
@@ -111,5 +120,6 @@ class Sharded : public SegmentWatch {
 
 // The parameters of each segment.
 std::vector<nn::Named> units_of(const Stage& stage);
+std::vector<nn::Named> units_of(std::span<Stage* const> stages);
 
 }  // namespace trireme::parallel

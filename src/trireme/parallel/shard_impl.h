@@ -22,6 +22,7 @@ struct Sharded::Impl {
     std::optional<FlatGradients> gradients;  // of those that learn
     std::size_t first_part = 0;              // the number of its first among all that learn
     int users = 0;                           // uses of its weights that have begun and not ended
+    std::size_t lasts = 0;                   // segments whose last backward of the step has been
     bool needs_scatter = false;              // something was collected since it was last scattered
   };
   // A piece that this worker steps.
@@ -39,6 +40,7 @@ struct Sharded::Impl {
   void leave(std::size_t segment);
   void prefetch();
   void begin_step();
+  void after_backward(std::size_t segment, bool last);
   void collect(Unit& unit);
   void scatter(Unit& unit);
   void finish();
@@ -64,7 +66,8 @@ struct Sharded::Impl {
   std::map<std::string, Place> places;
   std::vector<std::string> learning;  // names of the parameters that learn
   nn::Named shards;
-  std::vector<Piece> pieces;  // as shards
+  std::vector<Piece> pieces;                        // as shards
+  std::vector<std::unique_ptr<SegmentWatch>> ears;  // of stages whose segments are not counted from 0
 
   bool stepping = false;       // a backward has come since finish()
   bool foresees = true;        // weights are not about to change: segments may be fetched that are needed in a while
