@@ -267,6 +267,22 @@ TEST(Shard, NamesWhatIsNotFinite) {
   }
 }
 
+// One worker gives up in the middle of a step, the others hear of it while they wait.
+TEST(Shard, LeavesNothingUnderWay) {
+  EXPECT_THROW(run_threads(2,
+                           [](Communicator& comm) {
+                             Net net(1);
+                             Stage stage(net, net.chain(), 0, 5, {.segment = 1});
+                             Sharded sharded(units_of(stage), comm, {.turn = sync::Turn::background});
+                             stage.set_watch(&sharded);
+                             stage.forward(0, {samples(0)});
+                             sharded.before_forward(0);  // starts to fetch the next as well
+                             if (comm.rank() == 1) throw DataError("a file is broken");
+                             stage.forward(1, {samples(0)});
+                           }),
+               Error);
+}
+
 TEST(Shard, RefusesWhatItCannotDo) {
   run_threads(2, [](Communicator& comm) {
     Net net(1);

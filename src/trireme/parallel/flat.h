@@ -56,7 +56,8 @@ class Flat {
   // Gives their memory back, where they do not stay. Views and what autograd has saved of them stay valid, and see
   // the weights again after the next need().
   void release();
-  bool whole() const { return state_ == State::there; }
+  // What is under way; null if nothing.
+  Work* pending() { return state_ == State::coming ? &gather_ : nullptr; }
 
  private:
   enum class State { away, coming, there };

@@ -33,6 +33,8 @@ class FlatGradients {
   // Returns when nothing is under way any more.
   void settle();
   bool scattered() const { return sums_ > 0; }
+  // What is under way; null if nothing.
+  Work* pending() { return under_way_ ? &work_ : nullptr; }
 
   // After settle(): this worker's part of the sum.
   const torch::Tensor& shard() const { return shard_; }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <exception>
 #include <tuple>
 
 #include "trireme/base/error.h"
@@ -59,6 +61,21 @@ Sharded::Impl::Impl(std::vector<nn::Named> given, Communicator& data, const Shar
   build(given);
   find_pieces();
   notes.assign(kUsed + learning.size(), 0.f);
+}
+
+Sharded::Impl::~Impl() {
+  const auto patience = std::chrono::seconds(std::uncaught_exceptions() > 0 ? 0 : 5);
+  for (auto& unit : units) {
+    for (Work* work : {unit->flat.pending(), unit->gradients ? unit->gradients->pending() : nullptr}) {
+      if (!work) continue;
+      try {
+        if (work->wait_for(patience)) continue;
+        comm.abort("sharding: a worker left in the middle of a step");
+        work->wait();
+      } catch (const std::exception&) {  // it has ended, and was said where it was waited for
+      }
+    }
+  }
 }
 
 void Sharded::Impl::build(const std::vector<nn::Named>& given) {

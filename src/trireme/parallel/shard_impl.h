@@ -31,6 +31,8 @@ struct Sharded::Impl {
   };
 
   Impl(std::vector<nn::Named> units, Communicator& data, const ShardOptions& wanted);
+  // Nothing may be under way when its memory goes: what does not end soon is given up, for all workers.
+  ~Impl();
   void build(const std::vector<nn::Named>& given);
   void find_pieces();
 
