@@ -320,6 +320,11 @@ void Pipeline::step(const Batch& batch) {
   my.usage.waited_s += my.mail.waited() - waited;
 }
 
+void Pipeline::skip(const Batch& batch) {
+  if (batch.replicas) batch.replicas->contribute_nothing();
+  impl_->tied.sum_gradients();
+}
+
 void Pipeline::drain(const Batch& batch) {
   auto& my = *impl_;
   if (my.kind.synchronous) return;

@@ -65,6 +65,8 @@ class Pipeline {
   };
   // Forward and backward of a batch: gradients are added to .grad. Fewer samples than micro-batches make fewer of them.
   void step(const Batch& batch);
+  // Takes part in the exchanges of a step with nothing, where this replica has no samples.
+  void skip(const Batch& batch);
   // Asynchronous schedules: ends what is under way, as after the last step. Others have nothing to end.
   void drain(const Batch& batch);
   // Forward alone; the output at the last stage, undefined elsewhere.

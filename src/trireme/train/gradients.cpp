@@ -12,12 +12,6 @@
 namespace trireme::train {
 namespace {
 
-// A stream of its own for every piece of every step.
-std::uint64_t seed_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t position, std::uint64_t piece) {
-  for (std::uint64_t part : {epoch, position, piece}) seed = mixed(seed + part);
-  return seed;
-}
-
 void add(std::vector<torch::Tensor>& into, const std::vector<torch::Tensor>& from) {
   for (std::size_t k = 0; k < into.size(); ++k) {
     if (!from[k].defined()) continue;
@@ -31,8 +25,13 @@ void add(std::vector<torch::Tensor>& into, const std::vector<torch::Tensor>& fro
 
 }  // namespace
 
-Gradients::Gradients(const Config& config, Workload& work, DataParallel& net, Communicator& world, int rank,
-                     Scale scale)
+std::uint64_t seed_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t position, std::uint64_t piece) {
+  for (std::uint64_t part : {epoch, position, piece}) seed = mixed(seed + part);
+  return seed;
+}
+
+WholeGradients::WholeGradients(const Config& config, Workload& work, DataParallel& net, Communicator& world, int rank,
+                               Scale scale)
     : config_(config),
       work_(work),
       net_(net),
@@ -51,7 +50,7 @@ Gradients::Gradients(const Config& config, Workload& work, DataParallel& net, Co
   }
 }
 
-StepOutcome Gradients::compute(const data::Item& item, bool stop, const HoldUp& hold_up) {
+StepOutcome WholeGradients::compute(const data::Item& item, bool stop, const HoldUp& hold_up) {
   totals_ = {};
   StepOutcome outcome;
   outcome.begin = now_seconds();
@@ -71,19 +70,20 @@ StepOutcome Gradients::compute(const data::Item& item, bool stop, const HoldUp& 
   return outcome;
 }
 
-double Gradients::whole(const data::Item& item) const {
+double WholeGradients::whole(const data::Item& item) const {
   return static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
 }
 
 // Before the backward whose gradients leave: whoever waits for them waits longer.
-void Gradients::linger(const HoldUp& hold_up) {
+void WholeGradients::linger(const HoldUp& hold_up) {
   if (!hold_up) return;
   double begin = now_seconds(), seconds = hold_up(totals_.forward_s + std::max(usual_backward_s_, totals_.backward_s));
   if (seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
   totals_.held_up_s += now_seconds() - begin;
 }
 
-torch::Tensor Gradients::forward(const data::Item& item, std::int64_t begin, std::int64_t end, std::int64_t piece) {
+torch::Tensor WholeGradients::forward(const data::Item& item, std::int64_t begin, std::int64_t end,
+                                      std::int64_t piece) {
   double start = now_seconds();
   nn::set_random(seed_of(config_.seed, item.epoch, item.position, rank_ * pieces_ + piece));
   bool all = begin == 0 && end == item.here;
@@ -110,12 +110,12 @@ torch::Tensor Gradients::forward(const data::Item& item, std::int64_t begin, std
 }
 
 // Told before the last backward, whose exchange carries it.
-void Gradients::tell(bool stop) {
+void WholeGradients::tell(bool stop) {
   net_.tell({static_cast<float>(totals_.loss), static_cast<float>(totals_.correct), static_cast<float>(totals_.of),
              stop ? 1.f : 0.f});
 }
 
-void Gradients::in_pieces(const data::Item& item, bool stop, const HoldUp& hold_up) {
+void WholeGradients::in_pieces(const data::Item& item, bool stop, const HoldUp& hold_up) {
   if (item.here == 0) {
     tell(stop);
     net_.contribute_nothing();
@@ -137,7 +137,7 @@ void Gradients::in_pieces(const data::Item& item, bool stop, const HoldUp& hold_
   }
 }
 
-void Gradients::by_tree(const data::Item& item, bool stop, const HoldUp& hold_up) {
+void WholeGradients::by_tree(const data::Item& item, bool stop, const HoldUp& hold_up) {
   before_.clear();
   counted_.clear();
   for (auto& statistic : statistics_) before_.push_back(statistic.clone());
@@ -163,7 +163,7 @@ void Gradients::by_tree(const data::Item& item, bool stop, const HoldUp& hold_up
 }
 
 // The gradients of micro-batches [low, high), and behind them the statistics; undefined where there are none.
-Gradients::Sums Gradients::sum(const data::Item& item, std::int64_t low, std::int64_t high) {
+WholeGradients::Sums WholeGradients::sum(const data::Item& item, std::int64_t low, std::int64_t high) {
   if (high - low == 1) return leaf(item, low);
   std::int64_t middle = low + (high - low) / 2;
   auto left = sum(item, low, middle);
@@ -176,7 +176,7 @@ Gradients::Sums Gradients::sum(const data::Item& item, std::int64_t low, std::in
   return left;
 }
 
-Gradients::Sums Gradients::leaf(const data::Item& item, std::int64_t piece) {
+WholeGradients::Sums WholeGradients::leaf(const data::Item& item, std::int64_t piece) {
   Sums sums(parameters_.size() + statistics_.size());
   std::int64_t begin = piece * piece_, end = std::min(begin + piece_, item.here);
   if (begin >= end) return sums;

@@ -15,6 +15,9 @@
 
 namespace trireme::train {
 
+// The seed of what is random in a piece of a step: a stream of its own.
+std::uint64_t seed_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t position, std::uint64_t piece);
+
 // What a step measured, over all workers that took part in it; times are this worker's.
 struct StepOutcome {
   double loss = 0;      // mean over the batch
@@ -38,13 +41,32 @@ enum class Scale {
 
 class Gradients {
  public:
-  // `rank` is this worker's in the run; `world` that of `net`.
-  Gradients(const Config& config, Workload& work, DataParallel& net, Communicator& world, int rank, Scale scale);
-
+  virtual ~Gradients() = default;
   // When it returns every parameter's .grad is the exchanged one: with a world of one, this worker's. `stop`: this
   // worker was asked to. `hold_up` says for how many seconds it is to be slowed down, given what it usually computes.
   using HoldUp = std::function<double(double compute_s)>;
-  StepOutcome compute(const data::Item& item, bool stop, const HoldUp& hold_up = {});
+  virtual StepOutcome compute(const data::Item& item, bool stop, const HoldUp& hold_up = {}) = 0;
+
+  // Of the last step, the same list on every worker that took part; empty when all was well.
+  virtual std::vector<BadGradient> bad_gradients() = 0;
+  // Scales them so that the norm of all together is at most `most`. Collective.
+  virtual void clip(double most) = 0;
+
+  // True where weights change while a step computes: `update` is then called whenever the optimizer is to step.
+  virtual bool steps_itself() const { return false; }
+  std::function<void()> update;
+  // Ends what such a step left under way.
+  virtual void drain() {}
+};
+
+// Of a worker that has the whole model.
+class WholeGradients : public Gradients {
+ public:
+  // `rank` is this worker's in the run; `world` that of `net`.
+  WholeGradients(const Config& config, Workload& work, DataParallel& net, Communicator& world, int rank, Scale scale);
+  StepOutcome compute(const data::Item& item, bool stop, const HoldUp& hold_up = {}) override;
+  std::vector<BadGradient> bad_gradients() override { return net_.bad_gradients(); }
+  void clip(double most) override { net_.clip_grad_norm(most); }
 
  private:
   struct Totals {

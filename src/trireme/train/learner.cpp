@@ -2,6 +2,7 @@
 
 #include "trireme/collective/communicator_impl.h"
 #include "trireme/net/inproc.h"
+#include "trireme/train/mesh_gradients.h"
 #include "trireme/train/strategy.h"
 
 namespace trireme::train {
@@ -30,9 +31,10 @@ OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& s
 }
 
 // Before anything holds on to the parameters as they were.
-Workload& laid_out(Workload& work, std::optional<Flat>& flat, Communicator& world, sync::Strategy& strategy) {
-  if (!strategy.in_backward()) flat.emplace(*work.model, world, strategy);
-  return work;
+torch::nn::Module& laid_out(torch::nn::Module& model, std::optional<Flat>& flat, Communicator& world,
+                            sync::Strategy& strategy) {
+  if (!strategy.in_backward()) flat.emplace(model, world, strategy);
+  return model;
 }
 
 }  // namespace
@@ -49,19 +51,36 @@ Communicator world_of_one(const Options& options) {
   return join_world(std::move(net::inproc_world(1).front()), options);
 }
 
-Learner::Learner(const Config& config, Workload workload, Communicator& world, int stream, sync::Strategy& strategy)
+Learner::Learner(const Config& config, Workload workload, Communicator& world, int stream, sync::Strategy& strategy,
+                 Mesh* mesh)
     : work(std::move(workload)),
+      body(mesh ? std::make_unique<Body>(config, work, *mesh) : nullptr),
       comm(strategy.in_backward() ? world : alone.emplace(world_of_one())),
-      net(data_parallel(*laid_out(work, flat, world, strategy).model, comm, exchange_options(config, strategy))),
-      gradients(config, work, net, comm, stream, strategy.shares_gradient() ? Scale::share : Scale::own),
-      optimizer(make_optimizer(config.optimizer, parameters(*work.model), optimizer_options(config, strategy))) {}
+      net(laid_out(model(), flat, world, strategy), comm, exchange_options(config, strategy)),
+      optimizer(make_optimizer(config.optimizer, parameters(model()), optimizer_options(config, strategy))) {
+  const auto scale = strategy.shares_gradient() ? Scale::share : Scale::own;
+  if (body) {
+    gradients = std::make_unique<MeshGradients>(config, work, *body, net, comm, scale);
+  } else {
+    gradients = std::make_unique<WholeGradients>(config, work, net, comm, stream, scale);
+  }
+}
 
-void average_buffers(torch::nn::Module& model, Crew& crew) {
+void Learner::update_with(double lr) {
+  if (!gradients->steps_itself()) return;
+  gradients->update = [this, lr] {
+    optimizer->step(lr);
+    net.zero_grad();
+  };
+}
+
+void average_buffers(torch::nn::Module& model, Crew& crew, Communicator* replicas) {
   torch::NoGradGuard no_grad;
   for (const auto& item : model.named_buffers()) {
     if (!item.value().defined() || !item.value().is_floating_point()) continue;
     auto values = item.value().detach().to(torch::kCPU, torch::kFloat64, false, true).contiguous();
-    crew.sum({values.data_ptr<double>(), static_cast<std::size_t>(values.numel())});
+    const std::span<double> numbers(values.data_ptr<double>(), static_cast<std::size_t>(values.numel()));
+    replicas ? replicas->all_reduce(View(numbers)) : crew.sum(numbers);
     item.value().detach().copy_(values.div_(crew.size()));
   }
 }

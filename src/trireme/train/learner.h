@@ -5,6 +5,7 @@
 
 #include "trireme/grad/data_parallel.h"
 #include "trireme/sync/strategy.h"
+#include "trireme/train/body.h"
 #include "trireme/train/crew.h"
 #include "trireme/train/flat.h"
 #include "trireme/train/gradients.h"
@@ -15,26 +16,35 @@ namespace trireme::train {
 class Learner {
  public:
   // `stream` numbers the learners of a run, for their random numbers.
-  Learner(const Config& config, Workload work, Communicator& world, int stream, sync::Strategy& strategy);
+  // `mesh`: null where each worker has the whole model; else `world` is its data axis.
+  Learner(const Config& config, Workload work, Communicator& world, int stream, sync::Strategy& strategy,
+          Mesh* mesh = nullptr);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
   // The parameters of a model that learn, by name.
   static NamedTensors parameters(torch::nn::Module& model);
 
+  // What learns here: the model, or this worker's part of it.
+  torch::nn::Module& model() { return body ? body->part() : *work.model; }
+
+  // Where weights change while a step computes, they do so at this rate.
+  void update_with(double lr);
+
   Workload work;
-  std::optional<Flat> flat;  // for strategies that work on it
+  std::unique_ptr<Body> body;  // where the model is on a mesh
+  std::optional<Flat> flat;    // for strategies that work on it
   std::optional<Communicator> alone;
   Communicator& comm;  // what `net` exchanges gradients over: the world, or, for strategies not in backward, `alone`
   DataParallel net;
-  Gradients gradients;
+  std::unique_ptr<Gradients> gradients;
   std::unique_ptr<Optimizer> optimizer;
 };
 
 // For whoever exchanges nothing with others.
 Communicator world_of_one(const Options& options = {});
 
-// What is not learned, running statistics, becomes its mean over all workers. Collective.
-void average_buffers(torch::nn::Module& model, Crew& crew);
+// What is not learned, running statistics, becomes its mean over all workers, or all replicas. Collective.
+void average_buffers(torch::nn::Module& model, Crew& crew, Communicator* replicas = nullptr);
 
 }  // namespace trireme::train

@@ -15,7 +15,9 @@ namespace trireme::train {
 class Learners {
  public:
   // The first has the model of `work`; the others have their own.
-  Learners(const Config& config, const Workload& work, Communicator& world, int rank, sync::Strategy& strategy);
+  // `mesh` as a Learner's.
+  Learners(const Config& config, const Workload& work, Communicator& world, int rank, sync::Strategy& strategy,
+           Mesh* mesh);
 
   std::size_t size() const { return all_.size(); }
   Learner& operator[](int k) { return *all_[static_cast<std::size_t>(k)]; }
@@ -41,6 +43,7 @@ class Learners {
   Communicator& world_;
   const int rank_;
   sync::Strategy& strategy_;
+  Mesh* const mesh_;
   const int threads_;  // of the worker, as set when this was made: its learners share them
   Hands hands_;
   std::vector<std::unique_ptr<Learner>> all_;

@@ -34,7 +34,7 @@ struct RunHeader {
   std::string launch = "processes";
   int threads = 1;  // per worker
   std::string device = "cpu";
-  std::string strategy, compress;
+  std::string mesh, strategy, compress;
   std::string transport, algorithm;
   std::string buckets;  // "3 buckets (optimal)"
   std::string optimizer;

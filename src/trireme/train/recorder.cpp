@@ -6,26 +6,11 @@
 #include <iostream>
 
 #include "trireme/base/clock.h"
+#include "trireme/train/gather_text.h"
 #include "trireme/train/run_file.h"
 
 namespace trireme::train {
 namespace {
-
-// Every rank's text, at rank 0; elsewhere nothing.
-std::vector<std::string> gather_text(Communicator& world, const std::string& mine) {
-  std::vector<std::int64_t> size{static_cast<std::int64_t>(mine.size())}, sizes(world.size());
-  world.all_gather(size, sizes);
-  auto most = static_cast<std::size_t>(*std::ranges::max_element(sizes));
-  std::vector<std::uint8_t> here(most), all(world.rank() == 0 ? most * world.size() : 0);
-  std::ranges::copy(mine, here.begin());
-  world.gather(here, all);
-  std::vector<std::string> texts;
-  for (std::size_t rank = 0; rank < (all.empty() ? 0 : sizes.size()); ++rank) {
-    auto begin = all.begin() + static_cast<std::ptrdiff_t>(rank * most);
-    texts.emplace_back(begin, begin + sizes[rank]);
-  }
-  return texts;
-}
 
 double left_together(Communicator& world) {
   world.barrier();
@@ -173,7 +158,8 @@ void Recorder::write_trace_of_all() {
 }
 
 nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std::string_view status,
-                                const std::vector<WorkerAccount>& workers, const sync::Report& report) {
+                                const std::vector<WorkerAccount>& workers, const sync::Report& report,
+                                const nlohmann::json& mesh) {
   write_trace_of_all();
   if (!writes_) return {};
   StepBreakdown mean = sums_;
@@ -215,7 +201,9 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
     summary["compression"]["ratio"] = sent > 0 ? static_cast<double>(dense) / static_cast<double>(sent) : 1.0;
   }
   if (report.consensus >= 0) summary["consensus"] = report.consensus;
-  auto straggler = persistent_straggler(workers);
+  if (!mesh.is_null()) summary["mesh"] = mesh;
+  // Stages differ by what they hold, not by who is slow.
+  auto straggler = mesh.contains("bubble") ? std::nullopt : persistent_straggler(workers);
   summary["straggler"] = straggler ? nlohmann::json(straggler->rank) : nlohmann::json(nullptr);
   if (config_.target > 0) {
     summary["target_seconds"] =

@@ -45,7 +45,8 @@ class Recorder {
   void message(std::string_view line);
   // Collective: gathers the trace. The summary as in run.json.
   nlohmann::json finish(const Place& place, const Evaluation& test, std::string_view status,
-                        const std::vector<WorkerAccount>& workers, const sync::Report& report);
+                        const std::vector<WorkerAccount>& workers, const sync::Report& report,
+                        const nlohmann::json& mesh = {});
 
  private:
   void trace(const StepOutcome& outcome, const ExchangeTimes& exchange, double optimizer_s, std::int64_t step);

@@ -15,6 +15,7 @@
 #include "trireme/train/header.h"
 #include "trireme/train/learners.h"
 #include "trireme/train/recorder.h"
+#include "trireme/train/replica_crew.h"
 #include "trireme/train/schedule.h"
 #include "trireme/train/state.h"
 #include "trireme/train/straggle.h"
@@ -70,22 +71,25 @@ class Run {
   Run(const Config& config, Workload& work, Communicator& world, Crew& crew, const TrainOptions& options)
       : config_(config),
         work_(work),
-        world_(world),
-        crew_(crew),
+        everyone_(world),
+        workers_(crew),
+        world_(options.mesh ? options.mesh->data() : world),
+        replicas_(options.mesh ? std::make_unique<ReplicaCrew>(*options.mesh, crew) : nullptr),
+        crew_(replicas_ ? *replicas_ : crew),
         options_(options),
         straggle_(config.straggle),
-        samples_(sampler_options(config, work, crew)),
+        samples_(sampler_options(config, work, crew_)),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
-        schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew.size()))),
-        strategy_(make_strategy(config, work, world, options.client, steps_per_epoch_)),
+        schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew_.size()))),
+        strategy_(make_strategy(config, work, world_, options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
         clip_(clip_of(config, *strategy_)),
-        learners_(config, work, world, crew.rank(), *strategy_) {
+        learners_(config, work, world_, crew_.rank(), *strategy_, options.mesh) {
     if (options.resume) resume();
     begin_strategy();
     start_feeding();
-    recorder_.emplace(config, world, crew.rank(), resumed_, options.verbosity);
-    if (crew.rank() == 0) {
+    recorder_.emplace(config, everyone_, workers_.rank(), resumed_, options.verbosity);
+    if (workers_.rank() == 0) {
       checkpoints_.emplace(config.out, static_cast<int>(config.keep_last), /*keep_best=*/true);
       checkpoints_->forget_after(resumed_ ? place_.step : -1);
     }
@@ -104,8 +108,10 @@ class Run {
     end();
     auto report = strategy_->report();
     if (auto codes = learners_.first().net.compressed()) report.compressed = codes;
-    auto workers = accounts_.of_all(crew_, sent_, report);
-    auto summary = recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report);
+    auto workers = accounts_.of_all(workers_, sent_, report);
+    nlohmann::json mesh;
+    if (auto* body = learners_.first().body.get()) mesh = body_report(*body);
+    auto summary = recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report, mesh);
     return {summary, stopped_};
   }
 
@@ -121,13 +127,14 @@ class Run {
 
     synchronize(times, [&] { strategy_->before_forward(now); });
     learners_.run(count, [&](int k) {  // forward and backward, and where the strategy is in backward the exchange
-      outcomes[k] = learners_[k].gradients.compute(items[k], asked_to_stop(), hold_up(now.number));
+      learners_[k].update_with(now.lr);
+      outcomes[k] = learners_[k].gradients->compute(items[k], asked_to_stop(), hold_up(now.number));
     });
     const bool good = finite_gradients(count);
     for (int k = 0; k < count; ++k) ready_gradients(learners_[k], good);
     synchronize(times, [&] { strategy_->after_backward(now); });
     const double update = now_seconds();
-    if (good && !strategy_->owns_step() && !strategy_->skips_step()) {
+    if (good && !strategy_->owns_step() && !strategy_->skips_step() && !learners_.first().gradients->steps_itself()) {
       learners_.run(count, [&](int k) { learners_[k].optimizer->step(now.lr); });
     }
     times.optimizer = now_seconds() - update;
@@ -211,11 +218,11 @@ class Run {
   // The same decision on every rank that exchanges gradients: all of them know of every bad one.
   bool finite_gradients(int count) {
     for (int k = 0; k < count; ++k) {
-      const auto& found = learners_[k].net.bad_gradients();
+      const auto found = learners_[k].gradients->bad_gradients();
       if (found.empty()) continue;
       auto what = name_bad(found, place_.step + 1);
       if (config_.on_nan == "stop") {
-        if (strategy_->in_backward() && world_.rank() != 0) throw Aborted(what);  // one says so
+        if (strategy_->in_backward() && everyone_.rank() != 0) throw Aborted(what);  // one says so
         throw Error(what + "; lower --lr, set --clip, or let --on-nan skip leave such steps out");
       }
       recorder_->message(what + ": step skipped");
@@ -225,7 +232,7 @@ class Run {
   }
 
   void ready_gradients(Learner& learner, bool good) {
-    if (good && clip_ > 0) learner.net.clip_grad_norm(clip_);
+    if (good && clip_ > 0) learner.gradients->clip(clip_);
     if (!strategy_->takes_gradient()) return;
     learner.flat->lay_out_gradients();
     if (!good) learner.flat->clear_gradients();  // whoever expects one gets nothing
@@ -249,6 +256,7 @@ class Run {
 
   // All workers have come to the same place, to see how good the model is.
   void mark() {
+    for (auto& learner : learners_) learner->gradients->drain();
     std::array sums{part_.loss, part_.correct, part_.scored, part_.samples, asked_to_stop() ? 1.0 : 0.0};
     crew_.sum(sums);
     if (last_ > 0) place_.train_seconds += now_seconds() - last_;
@@ -283,6 +291,7 @@ class Run {
 
   // What is under way is taken in, all workers agree, and the last weights are judged and kept.
   void end() {
+    for (auto& learner : learners_) learner->gradients->drain();
     if (part_.samples > 0) sent_ += traffic() - before_;
     bool more = false;
     while (strategy_->drain()) {
@@ -306,7 +315,7 @@ class Run {
       learner.net.average_buffers();
       return use();
     }
-    average_buffers(*learner.work.model, crew_);
+    average_buffers(learner.model(), crew_, learner.body ? &world_ : nullptr);
     if (!strategy_->owns_step()) learner.flat->download();
     shown_.resize(learner.flat->replica().weights.size());
     strategy_->model(shown_);
@@ -317,6 +326,10 @@ class Run {
   // Shared out over the world; where workers have no world in common, the first one does it all.
   Evaluation measure() {
     Evaluation found;
+    if (auto& body = learners_.first().body) {
+      with_the_model([&] { found = body->evaluate(*work_.data.test); });
+      return found;
+    }
     with_the_model([&] {
       if (world_.size() == crew_.size() || crew_.rank() == 0) {
         found = evaluate(*learners_.first().work.model, *work_.data.test, work_.device, &world_);
@@ -344,22 +357,26 @@ class Run {
   // Bytes sent for training, by this worker.
   std::uint64_t traffic() {
     const auto codes = learners_.first().net.compressed();
-    return world_.bytes_sent() + strategy_->report().bytes_sent + (codes ? codes->bytes_after : 0);
+    auto& body = learners_.first().body;
+    return world_.bytes_sent() + strategy_->report().bytes_sent + (codes ? codes->bytes_after : 0) +
+           (body ? body->bytes_sent() : 0);
   }
 
   void save(std::optional<double> metric) {
     with_the_model([&] {
-      if (!checkpoints_) return;
       auto& learner = learners_.first();
-      auto kept = keep(*learner.work.model, *learner.optimizer, *schedule_, place_, config_, data::look_of(work_.data));
-      keep(*strategy_, kept);
+      if (!checkpoints_ && !learner.body) return;
+      auto kept = keep(learner.model(), *learner.optimizer, *schedule_, place_, config_, data::look_of(work_.data));
+      if (learner.body) kept.tensors = learner.body->whole(kept.tensors);
+      if (!checkpoints_) return;
+      if (!learner.body) keep(*strategy_, kept);
       checkpoints_->save(place_.step, kept.tensors, kept.metadata, metric);
     });
   }
 
   void resume() {
     std::string file = config_.out;
-    if (world_.rank() == 0) {
+    if (everyone_.rank() == 0) {
       auto search = latest_checkpoint(config_.out);
       if (!search.found) {
         throw DataError(fmt::format("{}: no whole checkpoint to resume from{}", config_.out,
@@ -369,10 +386,12 @@ class Run {
       loaded_ = load_checkpoint(search.found->path);
       skipped_ = search.skipped;
     }
-    share(loaded_, world_);
+    share(loaded_, everyone_);
     auto& learner = learners_.first();
-    place_ = restore(*learner.work.model, *learner.optimizer, *schedule_, loaded_, file);
+    if (learner.body) loaded_ = learner.body->own_part(loaded_);
+    place_ = restore(learner.model(), *learner.optimizer, *schedule_, loaded_, file);
     resumed_ = place_.step;
+    from_seconds_ = place_.train_seconds;
   }
 
   // Everyone begins with the first worker's weights, and with what a checkpoint kept of the strategy.
@@ -402,8 +421,15 @@ class Run {
     before_ = traffic();
   }
 
+  // What the mesh cost, told and for run.json.
+  nlohmann::json body_report(Body& body) {
+    auto report = body.report(place_.train_seconds - from_seconds_);
+    for (const auto& line : report.lines) recorder_->message(line);
+    return report.numbers;
+  }
+
   void show_header() {
-    recorder_->header(header_of(config_, work_, world_, crew_, *strategy_, learners_));
+    recorder_->header(header_of(config_, work_, everyone_, workers_, *strategy_, learners_));
     for (const auto& line : skipped_) recorder_->message(line);
     if (resumed_) {
       recorder_->message(fmt::format("going on from step {}, epoch {}", place_.step, place_.epoch + 1));
@@ -412,8 +438,11 @@ class Run {
 
   const Config& config_;
   Workload& work_;
-  Communicator& world_;
-  Crew& crew_;
+  Communicator& everyone_;
+  Crew& workers_;
+  Communicator& world_;  // of the replicas of what this worker holds
+  std::unique_ptr<ReplicaCrew> replicas_;
+  Crew& crew_;  // of the replicas: the workers, where each has the whole model
   const TrainOptions& options_;
   const Straggle straggle_;
   const data::SamplerOptions samples_;
@@ -437,7 +466,8 @@ class Run {
   LoadedCheckpoint loaded_;
   std::optional<std::int64_t> resumed_;
   std::vector<std::string> skipped_;
-  double last_ = 0;  // when the last step ended; 0: nothing to count from
+  double from_seconds_ = 0;  // of training, before this process
+  double last_ = 0;          // when the last step ended; 0: nothing to count from
   bool mark_ahead_ = false, said_stop_ = false, stopped_ = false;
 };
 

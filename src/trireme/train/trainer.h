@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trireme/collective/communicator.h"
+#include "trireme/parallel/mesh.h"
 #include "trireme/ps/client.h"
 #include "trireme/train/config.h"
 #include "trireme/train/crew.h"
@@ -20,6 +21,7 @@ struct TrainOptions {
   // Not 0: this worker was asked to stop; all of them then save and end after the step at hand.
   const volatile std::sig_atomic_t* stop = nullptr;
   ps::Client* client = nullptr;  // for strategies that need servers
+  Mesh* mesh = nullptr;          // where the model is cut; null: every worker has all of it
 };
 
 struct TrainResult {
@@ -27,7 +29,7 @@ struct TrainResult {
   bool stopped = false;    // before its end, by a signal
 };
 
-// Collective over `crew`. `world` is what its workers exchange gradients and models over; one of this worker alone
+// Collective over `crew`, all workers. `world` is what its workers exchange gradients and models over; one of this worker alone
 // where they do so by servers. Throws what went wrong, in one line.
 TrainResult train(const Config& config, Workload& work, Communicator& world, Crew& crew, const TrainOptions& options);
 

@@ -1,0 +1,70 @@
+// A model on a mesh: what this worker holds of it, how that is judged and how it becomes whole again.
+#pragma once
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "trireme/data/dataset.h"
+#include "trireme/parallel/mesh.h"
+#include "trireme/parallel/pipeline.h"
+#include "trireme/train/checkpoints.h"
+#include "trireme/train/config.h"
+#include "trireme/train/evaluate.h"
+#include "trireme/train/optimizer.h"
+#include "trireme/train/workload.h"
+
+namespace trireme::train {
+
+class Body {
+ public:
+  // Cuts the model of `work`, which can then not be run as a whole any more. Collective over the mesh. Throws
+  // ConfigError where it cannot be cut like this, saying what is possible.
+  Body(const Config& config, Workload& work, Mesh& mesh);
+
+  Mesh& mesh() { return mesh_; }
+  Pipeline& pipeline() { return *pipeline_; }
+  torch::nn::Module& part() { return pipeline_->part(); }
+  // Whether this worker counts what all parts of the last stage's layers know alike.
+  bool tells() const { return pipeline_->last() && mesh_.place().tensor == 0; }
+
+  torch::Tensor loss(const torch::Tensor& output, const torch::Tensor& target);
+  Score score(const torch::Tensor& output, const torch::Tensor& target);
+  // On data it did not learn from; replicas share the samples. Collective over the mesh.
+  Evaluation evaluate(const data::Dataset& set);
+
+  // The sum of squares of the gradients of the whole model, each counted once. Collective over the replica.
+  double square_of_gradients();
+  // Tensors named "<prefix><parameter or buffer>[.<quantity>]" of every worker, whole, at rank 0. Collective.
+  NamedTensors whole(const NamedTensors& local);
+  // What this worker holds of a whole checkpoint.
+  LoadedCheckpoint own_part(const LoadedCheckpoint& checkpoint) const;
+
+  std::uint64_t bytes_sent();    // along the pipe and tensor axes, by this worker
+  std::string describe() const;  // one line for the header
+  std::size_t parameter_count() const { return parameters_; }  // of the whole model
+  // What the pipeline did, beside what its schedule says it should, of `seconds` of training. Collective over the
+  // replica; the first worker of the mesh gets the numbers and lines for the user.
+  struct Report {
+    nlohmann::json numbers;
+    std::vector<std::string> lines;
+  };
+  Report report(double seconds);
+
+ private:
+  struct Held {
+    std::string name;  // of the parameter or buffer
+    bool sends = true;
+  };
+  // The longest name of something held here that `name` begins with; empty if there is none.
+  std::string holder_of(const std::string& name) const;
+
+  const Config& config_;
+  Workload& work_;
+  Mesh& mesh_;
+  nn::Chain chain_;
+  std::unique_ptr<Pipeline> pipeline_;
+  std::size_t parameters_ = 0;
+  std::string split_;  // how it was cut, in words
+};
+
+}  // namespace trireme::train

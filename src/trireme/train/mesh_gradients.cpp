@@ -1,0 +1,123 @@
+#include "trireme/train/mesh_gradients.h"
+
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "trireme/base/clock.h"
+#include "trireme/nn/dropout.h"
+#include "trireme/train/gather_text.h"
+
+namespace trireme::train {
+
+MeshGradients::MeshGradients(const Config& config, Workload& work, Body& body, DataParallel& net, Communicator& world,
+                             Scale scale)
+    : config_(config), work_(work), body_(body), net_(net), world_(world), scale_(scale) {}
+
+StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const HoldUp& hold_up) {
+  StepOutcome outcome;
+  outcome.begin = now_seconds();
+  loss_ = correct_ = of_ = 0;
+  const auto before = body_.pipeline().usage();
+  if (const double seconds = hold_up ? hold_up(usual_s_) : 0; seconds > 0) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    outcome.held_up_s = seconds;
+  }
+  last_ = batch_of(item, stop);
+  tell(stop);
+  item.here > 0 ? body_.pipeline().step(last_) : body_.pipeline().skip(last_);
+
+  // What the last stage knows of the replicas becomes everyone's.
+  auto told = net_.told();
+  const double whole = static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
+  const double share = world_.size() == 1 && item.here > 0 ? whole / static_cast<double>(item.here) : 1;
+  std::vector<double> sums{told[0] * share, told[1], told[2], told[3],
+                           static_cast<double>(net_.bad_gradients().size())};
+  body_.mesh().replica().all_reduce(sums);
+  outcome.loss = sums[0];
+  outcome.accuracy = sums[2] > 0 ? sums[1] / sums[2] : 0;
+  outcome.scored = sums[2];
+  outcome.stop = sums[3] > 0;
+  bad_.clear();
+  if (sums[4] > 0) name_bad();
+
+  const auto& after = body_.pipeline().usage();
+  double forward = 0;
+  for (std::size_t k = 0; k < after.forward_s.size(); ++k) forward += after.forward_s[k] - before.forward_s[k];
+  const double busy = after.busy_s() - before.busy_s();
+  outcome.forward_s = forward;
+  outcome.exposed_s = net_.times().exposed + after.waited_s - before.waited_s;
+  outcome.communication_s = net_.times().communication + after.waited_s - before.waited_s;
+  outcome.backward_s = std::max(0.0, busy - forward);
+  usual_s_ = busy;
+  return outcome;
+}
+
+Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
+  Pipeline::Batch batch;
+  batch.input = item.batch.input.to(work_.device);
+  batch.target = item.batch.target.to(work_.device);
+  batch.replicas = &net_;
+  const double whole = static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
+  const bool alone = !body_.pipeline().synchronous();  // a micro-batch is a batch of its own there
+  const double replicas = world_.size();
+  batch.loss = [this, stop, whole, alone, replicas](const torch::Tensor& output, const torch::Tensor& target) {
+    const double samples = static_cast<double>(target.size(0));
+    auto mean = body_.loss(output, target);
+    auto [correct, of] = body_.score(output.detach(), target);
+    if (body_.tells()) {
+      loss_ += mean.item<double>() * samples / whole;
+      correct_ += correct;
+      of_ += of;
+      tell(stop);
+    }
+    return mean * (alone ? 1 / replicas : samples / whole);
+  };
+  const auto seed = static_cast<std::uint64_t>(config_.seed);
+  // Parts of a layer must draw the same.
+  batch.before_forward = [this, seed, epoch = item.epoch, position = item.position](int micro_batch, int part) {
+    const auto piece = (static_cast<std::uint64_t>(body_.mesh().place().data) << 40) +
+                       (static_cast<std::uint64_t>(micro_batch) << 16) + static_cast<std::uint64_t>(part);
+    nn::set_random(seed_of(seed, epoch, position, piece));
+  };
+  batch.update = [this] {
+    if (update) update();
+  };
+  return batch;
+}
+
+void MeshGradients::tell(bool stop) {
+  net_.tell({static_cast<float>(loss_), static_cast<float>(correct_), static_cast<float>(of_), stop ? 1.0f : 0.0f});
+}
+
+void MeshGradients::drain() {
+  if (last_.loss) body_.pipeline().drain(last_);
+}
+
+// Whoever met one says so to all workers of the replica.
+void MeshGradients::name_bad() {
+  constexpr std::size_t kText = 256;
+  auto& replica = body_.mesh().replica();
+  std::vector<std::uint8_t> mine(kText), all(kText * static_cast<std::size_t>(replica.size()));
+  if (!net_.bad_gradients().empty()) {
+    const auto& name = net_.bad_gradients().front().parameter;
+    std::copy_n(name.begin(), std::min(name.size(), kText - 1), mine.begin());
+  }
+  replica.all_gather(mine, all);
+  const auto& shape = body_.mesh().shape();
+  for (int rank = 0; rank < replica.size(); ++rank) {
+    std::string name(reinterpret_cast<const char*>(all.data() + kText * static_cast<std::size_t>(rank)));
+    if (!name.empty()) bad_.push_back({body_.mesh().place().data * shape.pipe * shape.tensor + rank, name});
+  }
+}
+
+void MeshGradients::clip(double most) {
+  const double norm = std::sqrt(body_.square_of_gradients());
+  if (!(norm > most)) return;
+  torch::NoGradGuard no_grad;
+  for (auto& parameter : body_.part().parameters()) {
+    if (parameter.grad().defined()) parameter.grad().mul_(most / norm);
+  }
+}
+
+}  // namespace trireme::train

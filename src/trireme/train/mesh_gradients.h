@@ -1,0 +1,36 @@
+// One step's gradient where the model is on a mesh: the batch goes through the pipeline in micro-batches.
+#pragma once
+#include "trireme/train/body.h"
+#include "trireme/train/gradients.h"
+
+namespace trireme::train {
+
+class MeshGradients : public Gradients {
+ public:
+  // `net` exchanges gradients over the data axis, or over nobody; `world` is its.
+  MeshGradients(const Config& config, Workload& work, Body& body, DataParallel& net, Communicator& world, Scale scale);
+
+  StepOutcome compute(const data::Item& item, bool stop, const HoldUp& hold_up = {}) override;
+  bool steps_itself() const override { return !body_.pipeline().synchronous(); }
+  void drain() override;
+  std::vector<BadGradient> bad_gradients() override { return bad_; }
+  void clip(double most) override;
+
+ private:
+  Pipeline::Batch batch_of(const data::Item& item, bool stop);
+  void tell(bool stop);
+  void name_bad();
+
+  const Config& config_;
+  Workload& work_;
+  Body& body_;
+  DataParallel& net_;
+  Communicator& world_;
+  const Scale scale_;
+  double loss_ = 0, correct_ = 0, of_ = 0;
+  double usual_s_ = 0;  // of a step's own compute
+  std::vector<BadGradient> bad_;
+  Pipeline::Batch last_;  // for what is still under way
+};
+
+}  // namespace trireme::train

@@ -1,0 +1,28 @@
+// Where a model is cut into stages: where the user says, or where the measured times and memory of its pieces say.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "trireme/nn/chain.h"
+#include "trireme/parallel/mesh.h"
+#include "trireme/plan/stage_split.h"
+#include "trireme/train/config.h"
+
+namespace trireme::train {
+
+struct ChosenSplit {
+  std::vector<std::size_t> starts;
+  std::string why;  // a few words
+};
+// Collective over the mesh: the first worker measures, for all.
+ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::Chain& chain, Mesh& mesh,
+                     const torch::Tensor& example);
+
+// What the pieces cost this worker with a micro-batch like `example`: the median of some runs.
+std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
+                                            const torch::Tensor& example);
+
+// Of --recompute: 0 for none, 2 for every:2. Throws ConfigError.
+std::size_t recompute_of(const std::string& text);
+
+}  // namespace trireme::train
