@@ -10,6 +10,7 @@
 #include "trireme/base/error.h"
 #include "trireme/pipeline/timing.h"
 #include "trireme/train/gather_text.h"
+#include "trireme/train/recompute.h"
 #include "trireme/train/split.h"
 
 namespace trireme::train {

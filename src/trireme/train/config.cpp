@@ -13,8 +13,11 @@
 #include "trireme/base/size.h"
 #include "trireme/compress/rules.h"
 #include "trireme/net/emulate/network.h"
+#include "trireme/pipeline/schedule.h"
 #include "trireme/plan/bucket_plan.h"
+#include "trireme/plan/mesh_shape.h"
 #include "trireme/sync/strategies.h"
+#include "trireme/train/recompute.h"
 #include "trireme/train/straggle.h"
 
 namespace trireme::train {
@@ -71,6 +74,21 @@ constexpr std::array kFields{
     Field{"sync.compress_rule", "--compress-rule", "codecs by parameter name: 'fc*=topk:0.01,*.bias=none'",
           &C::compress_rule},
     Field{"sync.straggle", "--straggle", "slow workers down: rank=1,factor=3 or random,p=0.1,ms=50", &C::straggle},
+    Field{"parallel.mesh", "--mesh", "data=N,pipe=N,tensor=N: replicas, stages, parts of layers; or auto", &C::mesh},
+    Field{"parallel.pipeline", "--pipeline", "how stages take turns; one of", &C::pipeline},
+    Field{"parallel.micro_batches", "--micro-batches", "into which a batch is cut for the pipeline", &C::micro_batches},
+    Field{"parallel.chunks", "--chunks", "interleaved: parts of the model in each stage", &C::chunks},
+    Field{"parallel.vertical_sync", "--vertical-sync", "pipedream: all stages use the weights the first one had",
+          &C::vertical_sync},
+    Field{"parallel.split", "--split", "auto: stages by measured time; or NAME,NAME…: pieces they begin at", &C::split},
+    Field{"parallel.tensor_rule", "--tensor-rule", "how layers are cut: 'fc1=column,fc2=row'; auto: as the model says",
+          &C::tensor_rule},
+    Field{"parallel.shard", "--shard", "over the data axis: none, optimizer, gradients or parameters", &C::shard},
+    Field{"parallel.recompute", "--recompute", "activations: none, every:N pieces keep their inputs only, or auto",
+          &C::recompute},
+    Field{"parallel.hybrid", "--hybrid", "none, alexnet or distbelief; see docs/parallel.md", &C::hybrid},
+    Field{"parallel.memory", "--memory", "of each worker, for what must fit: 2G; auto: its share of what is free",
+          &C::memory},
     Field{"exchange.bucket_plan", "--bucket-plan", "cap:25, tensor, one, mgwfbp or optimal", &C::bucket_plan},
     Field{"exchange.algorithm", "--algorithm", "of all-reduce; see trireme check", &C::algorithm},
     Field{"exchange.transport", "--transport", "auto, shm or tcp", &C::transport},
@@ -210,7 +228,50 @@ void check_compression(const Config& config) {
   }
 }
 
+// What a model on a mesh can do, and what must go without.
+void check_parallel(const Config& config) {
+  const auto& kind = pipeline::find_kind(config.pipeline);
+  at_least("--micro-batches", config.micro_batches, 1);
+  at_least("--chunks", config.chunks, 1);
+  recompute_of(config.recompute);
+  one_of("--shard", config.shard, {"none", "optimizer", "gradients", "parameters"});
+  one_of("--hybrid", config.hybrid, {"none", "alexnet", "distbelief"});
+  if (config.memory != "auto") parse_size(config.memory, "--memory");
+  if (!uses_mesh(config)) return;
+  if (!config.mesh.empty() && config.mesh != "auto") plan::parse_mesh(config.mesh);
+  auto refuse = [](std::string_view what, std::string_view instead) {
+    throw ConfigError(fmt::format("{} does not go with --mesh, --shard, --recompute or --hybrid; {}", what, instead));
+  };
+  if (config.deterministic) refuse("--deterministic", "leave it out");
+  if (config.autocast != "none") refuse("--autocast", "leave it out");
+  if (config.sync_batch_norm) refuse("--sync-batch-norm", "each micro-batch is normalized by itself");
+  if (config.micro_batch > 0) refuse("--micro-batch", "say into how many a batch is cut with --micro-batches");
+  const auto strategy = sync::Choice::parse(config.strategy).kind->name;
+  if (strategy == "hogwild" || strategy == "sma") {
+    refuse(fmt::format("--strategy {}", strategy), "the other strategies do, over the data axis");
+  }
+  if (!kind.synchronous) {
+    auto needs = [&](bool holds, std::string_view what) {
+      if (!holds) throw ConfigError(fmt::format("--pipeline {} {}", kind.name, what));
+    };
+    needs(strategy == "allreduce", "needs --strategy allreduce: its stages step by themselves");
+    needs(config.clip == 0, "goes without --clip: no gradient of the whole model is there at once");
+    needs(config.shard == "none", "goes without --shard: it keeps several versions of its weights");
+  }
+  if (config.shard != "none") {
+    if (strategy != "allreduce") throw ConfigError(fmt::format("--shard needs --strategy allreduce, not {}", strategy));
+    one_of("--optimizer (with --shard)", config.optimizer, {"sgd", "adam", "adamw"});
+    if (config.compress != "none" || !config.compress_rule.empty()) {
+      throw ConfigError("--shard: gradients are scattered as they are; leave out --compress");
+    }
+  }
+}
+
 }  // namespace
+
+bool uses_mesh(const Config& config) {
+  return !config.mesh.empty() || config.shard != "none" || config.recompute != "none" || config.hybrid != "none";
+}
 
 std::span<const Field> fields() { return kFields; }
 
@@ -277,6 +338,7 @@ void check(const Config& config) {
   Straggle{config.straggle};
   check_strategy(config);
   check_compression(config);
+  check_parallel(config);
   at_least("--batch", config.batch, 1);
   at_least("--epochs", config.epochs, 1);
   at_least("--accumulate", config.accumulate, 1);

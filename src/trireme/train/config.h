@@ -37,6 +37,11 @@ struct Config {
   std::string strategy = "allreduce", straggle, servers = "colocated";
   std::int64_t replicas = 1;
   std::string compress = "none", compress_rule;
+  // parallel
+  std::string mesh, pipeline = "1f1b", split = "auto", tensor_rule = "auto", shard = "none", recompute = "none",
+                    hybrid = "none", memory = "auto";
+  std::int64_t micro_batches = 8, chunks = 2;
+  bool vertical_sync = false;
   // exchange
   std::string bucket_plan = "optimal", algorithm = "auto", transport = "auto", exchange = "auto";
   std::int64_t lanes = 1;
@@ -75,6 +80,9 @@ void merge(Config& config, const nlohmann::json& json, std::string_view where);
 void merge_file(Config& config, const std::string& path);
 // TRIREME_BATCH, TRIREME_MODEL and so on, for every flag there is.
 void merge_environment(Config& config);
+
+// Whether the model is cut, or runs in pieces, on a mesh of workers.
+bool uses_mesh(const Config& config);
 
 // What can be told to be wrong before anything is opened: choices, ranges, what does not go together. Throws
 // ConfigError.

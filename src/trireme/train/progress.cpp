@@ -106,6 +106,7 @@ void Progress::header(const RunHeader& header) {
   line("workers",
        joined({counted(header.workers, one, header.launch),
                counted(header.threads, "thread", "threads") + (header.workers > 1 ? " each" : ""), header.device}));
+  line("mesh", header.mesh);
   line("strategy", header.strategy);
   line("codec", header.compress);
   line("exchange", joined({header.transport, header.algorithm, header.buckets}));

@@ -22,7 +22,4 @@ ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::C
 std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
                                             const torch::Tensor& example);
 
-// Of --recompute: 0 for none, 2 for every:2. Throws ConfigError.
-std::size_t recompute_of(const std::string& text);
-
 }  // namespace trireme::train

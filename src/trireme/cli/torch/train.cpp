@@ -22,6 +22,7 @@
 #include "trireme/sync/strategies.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/learner.h"
+#include "trireme/train/mesh_choice.h"
 #include "trireme/train/ps_crew.h"
 #include "trireme/train/state.h"
 #include "trireme/train/trainer.h"
@@ -148,7 +149,10 @@ void work(const train::Config& config, train::Workload& workload, Communicator& 
   train::TrainResult result;
   try {
     train::WorldCrew crew(world);
-    result = train::train(config, workload, world, crew, {options.resumes, verbosity(options), &asked_to_stop});
+    std::optional<Mesh> mesh;
+    if (train::uses_mesh(config)) mesh.emplace(world, train::mesh_of(config, world.size()));
+    result = train::train(config, workload, world, crew,
+                          {options.resumes, verbosity(options), &asked_to_stop, nullptr, mesh ? &*mesh : nullptr});
     crew.close();
   } catch (const Aborted&) {
     throw;

@@ -6,6 +6,8 @@
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/models/model.h"
+#include "trireme/pipeline/schedule.h"
+#include "trireme/plan/mesh_shape.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::cli {
@@ -16,6 +18,7 @@ const char* group_of(std::string_view key) {
   if (key.starts_with("model.") || key.starts_with("data.")) return "Model and data";
   if (key.starts_with("train.")) return "Training";
   if (key.starts_with("sync.")) return "How workers synchronize";
+  if (key.starts_with("parallel.")) return "Model and pipeline parallelism";
   if (key.starts_with("exchange.")) return "Exchange of gradients";
   if (key.starts_with("run.")) return "Workers";
   return "What is written";
@@ -33,6 +36,7 @@ std::string choices_of(std::string_view key) {
   if (key == "model.name") return names_of(models::models());
   if (key == "sync.strategy") return names_of(sync::strategies());
   if (key == "sync.compress") return names_of(compress::codecs());
+  if (key == "parallel.pipeline") return names_of(pipeline::kinds());
   return {};
 }
 
@@ -100,6 +104,11 @@ train::Config resolve(const TrainFlags& flags, train::Config config) {
   for (const auto& text : flags.settings) {
     auto [key, value] = split_setting("--set", text);
     train::set(config, key, value);
+  }
+  // As many workers as the mesh has, unless somebody said how many.
+  const bool said = std::ranges::any_of(flags.given, [](const auto& one) { return one.first == "run.workers"; });
+  if (!config.mesh.empty() && config.mesh != "auto" && !said && !std::getenv("TRIREME_WORKERS")) {
+    config.workers = plan::parse_mesh(config.mesh).size();
   }
   train::check(config);
   return config;

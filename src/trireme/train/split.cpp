@@ -1,0 +1,135 @@
+#include "trireme/train/split.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "trireme/base/clock.h"
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/parallel/pipeline.h"
+#include "trireme/parallel/stage.h"
+
+namespace trireme::train {
+namespace {
+
+std::uint64_t bytes_of(const nn::Values& values) {
+  std::uint64_t bytes = 0;
+  for (const auto& value : values) bytes += value.nbytes();
+  return bytes;
+}
+
+double median(std::vector<double> values) {
+  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
+  return values[values.size() / 2];
+}
+
+// From every worker's place on the pipe axis to the next: half of a round trip.
+plan::Machine measure_links(Mesh& mesh) {
+  constexpr int kRounds = 5;
+  constexpr std::size_t kLarge = 1 << 20;
+  auto& pipe = mesh.pipe();
+  std::array<double, 2> seconds{};
+  std::size_t which = 0;
+  for (std::size_t bytes : {std::size_t{8}, kLarge}) {
+    std::vector<std::uint8_t> buffer(bytes);
+    std::vector<double> times;
+    for (int round = 0; round < kRounds && pipe.rank() < 2; ++round) {
+      const double begin = now_seconds();
+      pipe.rank() == 0 ? pipe.send(buffer, 1) : pipe.recv(buffer, 0);
+      pipe.rank() == 0 ? pipe.recv(buffer, 1) : pipe.send(buffer, 0);
+      times.push_back((now_seconds() - begin) / 2);
+    }
+    seconds[which++] = times.empty() ? 0 : median(times);
+  }
+  plan::Machine machine;
+  machine.latency_s = seconds[0];
+  machine.bytes_per_s = kLarge / std::max(1e-9, seconds[1] - seconds[0]);
+  return machine;
+}
+
+std::string names_at(const nn::Chain& chain, const std::vector<std::size_t>& starts) {
+  std::vector<std::string> names;
+  for (auto at : starts) names.push_back(chain[at].name);
+  return fmt::format("{}", fmt::join(names, " | "));
+}
+
+}  // namespace
+
+std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
+                                            const torch::Tensor& example) {
+  constexpr int kRounds = 3;
+  std::vector<torch::Tensor> before;  // running statistics are not to see this
+  for (const auto& buffer : model.buffers()) before.push_back(buffer.clone());
+  std::vector<plan::PieceCost> costs;
+  nn::Values inputs{example};
+  for (std::size_t k = 0; k < chain.size(); ++k) {
+    parallel::Stage stage(model, chain, k, k + 1, {.input_gradients = k > 0});
+    std::vector<double> forward, backward;
+    nn::Values outputs;
+    for (int round = 0; round <= kRounds; ++round) {  // the first warms up
+      const double begin = now_seconds();
+      outputs = stage.forward(0, inputs);
+      const double middle = now_seconds();
+      nn::Values gradients;
+      for (const auto& output : outputs) gradients.push_back(torch::zeros_like(output));
+      const double start = now_seconds();
+      stage.backward(0, gradients, true);
+      if (round == 0) continue;
+      forward.push_back(middle - begin);
+      backward.push_back(now_seconds() - start);
+    }
+    plan::PieceCost cost{chain[k].name, median(forward), median(backward)};
+    for (const auto& [name, tensor] : stage.parameters(0)) cost.parameter_bytes += tensor.nbytes();
+    cost.output_bytes = bytes_of(outputs);
+    cost.kept_bytes = bytes_of(inputs) + cost.output_bytes;
+    costs.push_back(cost);
+    inputs = outputs;
+  }
+  torch::NoGradGuard no_grad;
+  auto buffers = model.buffers();
+  for (std::size_t k = 0; k < before.size(); ++k) buffers[k].copy_(before[k]);
+  for (auto& parameter : model.parameters()) parameter.mutable_grad() = torch::Tensor();
+  return costs;
+}
+
+ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::Chain& chain, Mesh& mesh,
+                     const torch::Tensor& example) {
+  const auto& kind = pipeline::find_kind(config.pipeline);
+  const int stages = mesh.shape().pipe;
+  const auto parts = static_cast<std::size_t>(stages * (kind.in_chunks ? static_cast<int>(config.chunks) : 1));
+  if (parts == 1) return {{0}, ""};
+  if (config.split != "auto") {
+    auto starts = parallel::named_starts(chain, config.split, parts);
+    return {starts, "stages begin at " + names_at(chain, starts)};
+  }
+  if (chain.size() < parts) {
+    throw ConfigError(fmt::format("--mesh pipe={}: model {} has {} pieces to share out, not {}; at most pipe={}{}",
+                                  stages, config.model, chain.size(), parts, chain.size() / (parts / stages),
+                                  kind.in_chunks ? ", or fewer --chunks" : ""));
+  }
+  // Everyone measures: parts of a layer compute together. The first one's figures count.
+  auto costs = measure_pieces(model, chain, example);
+  auto machine = measure_links(mesh);
+  machine.state_factor = config.optimizer == "sgd" ? (config.momentum > 0 ? 3 : 2) : 4;
+  std::vector<double> numbers;
+  for (const auto& cost : costs) numbers.insert(numbers.end(), {cost.forward_s, cost.backward_s});
+  numbers.insert(numbers.end(), {machine.latency_s, machine.bytes_per_s});
+  mesh.world().broadcast(numbers);
+  for (std::size_t k = 0; k < costs.size(); ++k) {
+    costs[k].forward_s = numbers[2 * k];
+    costs[k].backward_s = numbers[2 * k + 1];
+  }
+  machine.latency_s = numbers[numbers.size() - 2];
+  machine.bytes_per_s = numbers.back();
+  const auto best = plan::best_split(costs, stages, static_cast<int>(config.micro_batches), kind, machine,
+                                     static_cast<int>(config.chunks));
+  std::vector<std::size_t> starts{0};
+  starts.insert(starts.end(), best.ends.begin(), best.ends.end() - 1);
+  return {starts, fmt::format("stages begin at {} (measured; the slowest takes {:.2g} ms a micro-batch)",
+                              names_at(chain, starts), 1e3 * best.slowest_s)};
+}
+
+}  // namespace trireme::train
