@@ -69,7 +69,7 @@ Tensor loss_of(const Tensor& output, const Tensor& target) { return (output - ta
 void sgd(torch::nn::Module& module, double lr = 0.01) {
   torch::NoGradGuard no_grad;
   for (auto& parameter : module.parameters()) {
-    if (parameter.grad().defined()) parameter.variable_data().sub_(parameter.grad(), lr);
+    if (parameter.grad().defined()) parameter.sub_(parameter.grad(), lr);
     parameter.mutable_grad() = Tensor();
   }
 }

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "trireme/parallel/version_counter.h"
+
 namespace trireme::parallel {
 namespace {
 
@@ -13,10 +15,6 @@ struct Gate : torch::autograd::Function<Gate> {
   static torch::Tensor forward(AutogradContext*, const torch::Tensor& input) { return input.variable_data(); }
   static variable_list backward(AutogradContext*, variable_list gradients) { return {gradients[0]}; }
 };
-
-void set_version(const torch::Tensor& tensor, std::uint32_t version) {
-  tensor.unsafeGetTensorImpl()->set_version_counter(c10::VariableVersion(version));
-}
 
 nn::Values without_history(const nn::Values& values) {
   nn::Values plain;

@@ -1,6 +1,7 @@
 #include "trireme/parallel/versions.h"
 
 #include "trireme/base/error.h"
+#include "trireme/parallel/version_counter.h"
 
 namespace trireme::parallel {
 
@@ -21,9 +22,11 @@ void WeightVersions::let_go(std::int64_t version) {
 }
 
 void WeightVersions::use(std::int64_t version) {
-  if (version == in_use_) return;
   const auto& values = versions_.at(version).values;
-  for (std::size_t k = 0; k < parameters_.size(); ++k) parameters_[k].set_data(values[k]);
+  for (std::size_t k = 0; k < parameters_.size(); ++k) {
+    if (version != in_use_) parameters_[k].set_data(values[k]);
+    set_version(parameters_[k], 0);  // these are the values that a forward saw
+  }
   in_use_ = version;
 }
 

@@ -1,7 +1,7 @@
 // A model on a mesh: what this worker holds of it, how that is judged and how it becomes whole again.
 #pragma once
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "trireme/data/dataset.h"
@@ -39,8 +39,8 @@ class Body {
   // What this worker holds of a whole checkpoint.
   LoadedCheckpoint own_part(const LoadedCheckpoint& checkpoint) const;
 
-  std::uint64_t bytes_sent();    // along the pipe and tensor axes, by this worker
-  std::string describe() const;  // one line for the header
+  std::uint64_t bytes_sent();                                  // along the pipe and tensor axes, by this worker
+  std::string describe() const;                                // one line for the header
   std::size_t parameter_count() const { return parameters_; }  // of the whole model
   // What the pipeline did, beside what its schedule says it should, of `seconds` of training. Collective over the
   // replica; the first worker of the mesh gets the numbers and lines for the user.

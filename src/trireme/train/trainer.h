@@ -29,8 +29,8 @@ struct TrainResult {
   bool stopped = false;    // before its end, by a signal
 };
 
-// Collective over `crew`, all workers. `world` is what its workers exchange gradients and models over; one of this worker alone
-// where they do so by servers. Throws what went wrong, in one line.
+// Collective over `crew`, all workers. `world` is what its workers exchange gradients and models over; one of this
+// worker alone where they do so by servers. Throws what went wrong, in one line.
 TrainResult train(const Config& config, Workload& work, Communicator& world, Crew& crew, const TrainOptions& options);
 
 }  // namespace trireme::train
