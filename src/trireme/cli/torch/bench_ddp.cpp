@@ -236,6 +236,7 @@ void run(const Options& options) {
 void add_bench_ddp(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "Measure");
   bench->require_subcommand(1);
+  add_bench_parallel(*bench);
   auto options = std::make_shared<Options>();
   auto* ddp = bench->add_subcommand("ddp", "What exchanging gradients costs a training step");
   ddp->footer("example: trireme bench ddp --peers pytorch");

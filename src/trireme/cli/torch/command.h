@@ -11,11 +11,12 @@ namespace trireme::cli {
 // What followed the name of the command, as it was written.
 const std::vector<std::string>& program_arguments();
 
-void add_train(CLI::App& app);      // train.cpp
-void add_eval(CLI::App& app);       // eval.cpp
-void add_predict(CLI::App& app);    // predict.cpp
-void add_compare(CLI::App& app);    // compare.cpp
-void add_data(CLI::App& app);       // data.cpp
-void add_bench_ddp(CLI::App& app);  // bench_ddp.cpp
+void add_train(CLI::App& app);             // train.cpp
+void add_eval(CLI::App& app);              // eval.cpp
+void add_predict(CLI::App& app);           // predict.cpp
+void add_compare(CLI::App& app);           // compare.cpp
+void add_data(CLI::App& app);              // data.cpp
+void add_bench_ddp(CLI::App& app);         // bench_ddp.cpp
+void add_bench_parallel(CLI::App& bench);  // bench_parallel.cpp, a subcommand of bench
 
 }  // namespace trireme::cli
