@@ -68,7 +68,8 @@ TEST_F(MeshRuns, GoOnUnderAnotherMesh) {
 
 TEST_F(MeshRuns, PipeDreamLearns) {
   auto done = run_well(tiny(folder.path() / "run", {"--mesh", "pipe=2", "--pipeline", "pipedream", "--epochs", "3",
-                                                    "--micro-batches", "4", "--json"}));
+                                                    "--micro-batches", "4", "--json", "--lr", "0.01", "--data",
+                                                    "synthetic:1x16x16,classes=4,samples=512,test=128,noise=0.5"}));
   auto summary = json_lines(done.out).back();
   EXPECT_GT(summary["test_accuracy"].get<double>(), 0.3);
   EXPECT_TRUE(summary["mesh"].contains("bubble"));
