@@ -89,6 +89,7 @@ void Mail::send(const Action& send, const nn::Values& values, std::int64_t rows)
       value = torch::zeros(sizes, expected[k].type);
     }
     letter.values.push_back(value.to(torch::kCPU).contiguous());
+    bytes_sent_ += letter.values.back().nbytes();
     letter.works.push_back(pipe_.send_async(bytes_of(letter.values.back()), letter.peer, tag_of(send)));
   }
   sent_.push_back({send, std::move(letter)});

@@ -35,6 +35,7 @@ class Mail {
   void flush();
 
   double waited() const { return waited_; }  // seconds, so far
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
 
  private:
   struct Letter {
@@ -57,6 +58,7 @@ class Mail {
   std::map<Key, Letter> expected_;
   std::deque<Sent> sent_;
   double waited_ = 0;
+  std::uint64_t bytes_sent_ = 0;
 };
 
 }  // namespace trireme::parallel

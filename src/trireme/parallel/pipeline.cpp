@@ -365,9 +365,10 @@ std::vector<parallel::Stage*> Pipeline::stages() {
 bool Pipeline::first() const { return impl_->stage == 0; }
 bool Pipeline::last() const { return impl_->stage == impl_->stages - 1; }
 bool Pipeline::synchronous() const { return impl_->kind.synchronous; }
+bool Pipeline::ties() const { return impl_->tied.any(); }
 int Pipeline::parts() const { return impl_->stages * impl_->chunks; }
 const PipelineOptions& Pipeline::options() const { return impl_->options; }
-std::uint64_t Pipeline::bytes_sent() const { return impl_->mesh.pipe().bytes_sent(); }
+std::uint64_t Pipeline::bytes_sent() const { return impl_->mail.bytes_sent() + impl_->mesh.pipe().bytes_sent(); }
 const PipelineUsage& Pipeline::usage() const { return impl_->usage; }
 
 void Pipeline::clear_usage() {

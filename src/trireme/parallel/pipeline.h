@@ -80,6 +80,7 @@ class Pipeline {
   bool first() const;  // stage
   bool last() const;
   bool synchronous() const;
+  bool ties() const;  // several stages hold the same weight
   int parts() const;
   const PipelineOptions& options() const;
   // Bytes that this worker sent along the pipe axis.

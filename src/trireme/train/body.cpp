@@ -40,7 +40,21 @@ Body::Body(const Config& config, Workload& work, Mesh& mesh)
   auto split = split_of(config, *work.model, chain_, mesh, example);
   options.starts = split.starts;
   split_ = split.why;
+  if (config.shard != "none") options.segment = 1;
   pipeline_ = std::make_unique<Pipeline>(*work.model, chain_, mesh, example, options);
+  if (config.shard != "none") shard();
+}
+
+void Body::shard() {
+  if (pipeline_->ties()) {
+    throw ConfigError(fmt::format("--shard {}: stages of {} share a weight, whose shards would differ; use pipe=1 here",
+                                  config_.shard, config_.model));
+  }
+  auto& stage = *pipeline_->stages().front();
+  sharded_ = std::make_unique<parallel::Sharded>(
+      parallel::units_of(stage), mesh_.data(),
+      parallel::ShardOptions{.what = parallel::parse_shard_kind(config_.shard), .check_finite = true});
+  stage.set_watch(sharded_.get());
 }
 
 torch::Tensor Body::loss(const torch::Tensor& output, const torch::Tensor& target) { return loss_of(output, target); }
@@ -77,6 +91,12 @@ Evaluation Body::evaluate(const data::Dataset& set) {
 double Body::square_of_gradients() {
   std::vector<double> sum(1);
   const auto& held = pipeline_->holdings();
+  if (sharded_) {
+    // Every worker of the data axis has squares of its own.
+    sum[0] = mesh_.place().tensor == 0 ? sharded_->local_squares() : 0;
+    mesh_.world().all_reduce(sum);
+    return sum[0];
+  }
   for (const auto& [name, tensor] : held.parameters) {
     if (!tensor.grad().defined() || !held.first_here.contains(name) || mesh_.place().tensor != 0) continue;
     sum[0] += tensor.grad().square().sum(torch::kFloat64).item<double>();
@@ -145,13 +165,14 @@ LoadedCheckpoint Body::own_part(const LoadedCheckpoint& checkpoint) const {
   return mine;
 }
 
-std::uint64_t Body::bytes_sent() { return mesh_.pipe().bytes_sent() + mesh_.tensor().bytes_sent(); }
+std::uint64_t Body::bytes_sent() { return pipeline_->bytes_sent() + mesh_.tensor().bytes_sent(); }
 
 std::string Body::describe() const {
   auto text = plan::to_text(mesh_.shape());
   if (mesh_.shape().pipe > 1) {
     text += fmt::format("; {}, {} micro-batches; {}", config_.pipeline, config_.micro_batches, split_);
   }
+  if (config_.shard != "none") text += fmt::format("; shards of {}", config_.shard);
   if (config_.recompute != "none") text += fmt::format("; recompute {}", config_.recompute);
   return text;
 }

@@ -7,6 +7,7 @@
 #include "trireme/data/dataset.h"
 #include "trireme/parallel/mesh.h"
 #include "trireme/parallel/pipeline.h"
+#include "trireme/parallel/shard.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/config.h"
 #include "trireme/train/evaluate.h"
@@ -24,6 +25,7 @@ class Body {
   Mesh& mesh() { return mesh_; }
   Pipeline& pipeline() { return *pipeline_; }
   torch::nn::Module& part() { return pipeline_->part(); }
+  parallel::Sharded* sharded() { return sharded_.get(); }  // null where nothing is
   // Whether this worker counts what all parts of the last stage's layers know alike.
   bool tells() const { return pipeline_->last() && mesh_.place().tensor == 0; }
 
@@ -51,10 +53,7 @@ class Body {
   Report report(double seconds);
 
  private:
-  struct Held {
-    std::string name;  // of the parameter or buffer
-    bool sends = true;
-  };
+  void shard();
   // The longest name of something held here that `name` begins with; empty if there is none.
   std::string holder_of(const std::string& name) const;
 
@@ -63,6 +62,7 @@ class Body {
   Mesh& mesh_;
   nn::Chain chain_;
   std::unique_ptr<Pipeline> pipeline_;
+  std::unique_ptr<parallel::Sharded> sharded_;
   std::size_t parameters_ = 0;
   std::string split_;  // how it was cut, in words
 };

@@ -20,7 +20,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
   header.device = config.device;
   if (strategy.in_backward()) {
     header.algorithm = config.deterministic ? "the canonical order (deterministic)" : config.algorithm;
-    header.buckets = learners.first().net.describe();
+    header.buckets = learners.first().describe_exchange();
   } else {
     header.strategy = sync::Choice::parse(config.strategy).text();
   }

@@ -30,13 +30,6 @@ OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& s
           .trust = config.trust};
 }
 
-// Before anything holds on to the parameters as they were.
-torch::nn::Module& laid_out(torch::nn::Module& model, std::optional<Flat>& flat, Communicator& world,
-                            sync::Strategy& strategy) {
-  if (!strategy.in_backward()) flat.emplace(model, world, strategy);
-  return model;
-}
-
 }  // namespace
 
 NamedTensors Learner::parameters(torch::nn::Module& model) {
@@ -55,22 +48,74 @@ Learner::Learner(const Config& config, Workload workload, Communicator& world, i
                  Mesh* mesh)
     : work(std::move(workload)),
       body(mesh ? std::make_unique<Body>(config, work, *mesh) : nullptr),
-      comm(strategy.in_backward() ? world : alone.emplace(world_of_one())),
-      net(laid_out(model(), flat, world, strategy), comm, exchange_options(config, strategy)),
-      optimizer(make_optimizer(config.optimizer, parameters(model()), optimizer_options(config, strategy))) {
+      comm(strategy.in_backward() ? world : alone.emplace(world_of_one())) {
   const auto scale = strategy.shares_gradient() ? Scale::share : Scale::own;
+  if (!strategy.in_backward()) flat.emplace(model(), world, strategy);  // before anything holds on to parameters
+  auto* sharded = body ? body->sharded() : nullptr;
+  if (!sharded) net.emplace(model(), comm, exchange_options(config, strategy));
+  optimizer = make_optimizer(config.optimizer, sharded ? sharded->shards() : parameters(model()),
+                             optimizer_options(config, strategy));
   if (body) {
-    gradients = std::make_unique<MeshGradients>(config, work, *body, net, comm, scale);
+    gradients = std::make_unique<MeshGradients>(config, work, *body, net ? &*net : nullptr, comm, scale);
   } else {
-    gradients = std::make_unique<WholeGradients>(config, work, net, comm, stream, scale);
+    gradients = std::make_unique<WholeGradients>(config, work, *net, comm, stream, scale);
   }
+}
+
+ExchangeTimes Learner::times() const {
+  if (net) return net->times();
+  ExchangeTimes times;
+  times.exposed = body->sharded()->times().exposed;
+  times.communication = body->sharded()->times().communication;
+  return times;
+}
+
+std::string Learner::describe_exchange() const { return net ? net->describe() : body->sharded()->describe(); }
+
+void Learner::step(double lr) {
+  optimizer->step(lr);
+  if (!net) body->sharded()->gather_weights();
+}
+
+void Learner::zero_grad() { net ? net->zero_grad() : body->sharded()->zero_grad(); }
+
+NamedTensors Learner::model_state() {
+  if (net) return model_tensors(model());
+  auto tensors = body->sharded()->whole_weights(parallel::Sharded::At::rank0);
+  for (const auto& item : model().named_buffers()) tensors.emplace_back(item.key(), item.value());
+  return tensors;
+}
+
+NamedTensors Learner::optimizer_state() {
+  return net ? optimizer->state() : body->sharded()->whole_state(optimizer->state(), parallel::Sharded::At::rank0);
+}
+
+Place Learner::load(Schedule& schedule, const LoadedCheckpoint& checkpoint, const std::string& file) {
+  const auto mine = body ? body->own_part(checkpoint) : checkpoint;
+  if (net) return restore(model(), *optimizer, schedule, mine, file);
+  auto& sharded = *body->sharded();
+  auto whole = tensors_under(mine, kOfModel);
+  torch::NoGradGuard no_grad;
+  NamedTensors weights;
+  std::map<std::string, torch::Tensor> buffers;
+  for (const auto& item : model().named_buffers()) buffers[item.key()] = item.value();
+  for (const auto& [name, tensor] : whole) {
+    if (auto at = buffers.find(name); at != buffers.end()) {
+      at->second.copy_(tensor);
+    } else {
+      weights.emplace_back(name, tensor);
+    }
+  }
+  sharded.load_weights(weights);
+  optimizer->load(sharded.shard_state(tensors_under(mine, kOfOptimizer)));
+  return restore_place(schedule, mine, file);
 }
 
 void Learner::update_with(double lr) {
   if (!gradients->steps_itself()) return;
   gradients->update = [this, lr] {
-    optimizer->step(lr);
-    net.zero_grad();
+    step(lr);
+    zero_grad();
   };
 }
 

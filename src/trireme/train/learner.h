@@ -10,6 +10,7 @@
 #include "trireme/train/flat.h"
 #include "trireme/train/gradients.h"
 #include "trireme/train/optimizer.h"
+#include "trireme/train/state.h"
 
 namespace trireme::train {
 
@@ -28,6 +29,17 @@ class Learner {
   // What learns here: the model, or this worker's part of it.
   torch::nn::Module& model() { return body ? body->part() : *work.model; }
 
+  // Of the exchange with the replicas.
+  ExchangeTimes times() const;
+  std::optional<sync::Compressed> compressed() const { return net ? net->compressed() : std::nullopt; }
+  std::string describe_exchange() const;
+  void step(double lr);
+  void zero_grad();
+  // All that must be kept, as this worker has it, and back. Collective.
+  NamedTensors model_state();
+  NamedTensors optimizer_state();
+  Place load(Schedule& schedule, const LoadedCheckpoint& checkpoint, const std::string& file);
+
   // Where weights change while a step computes, they do so at this rate.
   void update_with(double lr);
 
@@ -36,7 +48,7 @@ class Learner {
   std::optional<Flat> flat;    // for strategies that work on it
   std::optional<Communicator> alone;
   Communicator& comm;  // what `net` exchanges gradients over: the world, or, for strategies not in backward, `alone`
-  DataParallel net;
+  std::optional<DataParallel> net;  // none where the body shards
   std::unique_ptr<Gradients> gradients;
   std::unique_ptr<Optimizer> optimizer;
 };

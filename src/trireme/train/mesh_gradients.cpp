@@ -1,5 +1,6 @@
 #include "trireme/train/mesh_gradients.h"
 
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <thread>
@@ -10,9 +11,9 @@
 
 namespace trireme::train {
 
-MeshGradients::MeshGradients(const Config& config, Workload& work, Body& body, DataParallel& net, Communicator& world,
+MeshGradients::MeshGradients(const Config& config, Workload& work, Body& body, DataParallel* net, Communicator& world,
                              Scale scale)
-    : config_(config), work_(work), body_(body), net_(net), world_(world), scale_(scale) {}
+    : config_(config), work_(work), body_(body), net_(net), sharded_(body.sharded()), world_(world), scale_(scale) {}
 
 StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const HoldUp& hold_up) {
   StepOutcome outcome;
@@ -25,14 +26,18 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
   }
   last_ = batch_of(item, stop);
   tell(stop);
-  item.here > 0 ? body_.pipeline().step(last_) : body_.pipeline().skip(last_);
+  if (item.here > 0 || sharded_) {
+    body_.pipeline().step(last_);
+  } else {
+    body_.pipeline().skip(last_);
+  }
+  if (sharded_) sharded_->finish();
 
   // What the last stage knows of the replicas becomes everyone's.
-  auto told = net_.told();
+  auto told = net_ ? net_->told() : sharded_->told();
   const double whole = static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
   const double share = world_.size() == 1 && item.here > 0 ? whole / static_cast<double>(item.here) : 1;
-  std::vector<double> sums{told[0] * share, told[1], told[2], told[3],
-                           static_cast<double>(net_.bad_gradients().size())};
+  std::vector<double> sums{told[0] * share, told[1], told[2], told[3], static_cast<double>(bad_here().size())};
   body_.mesh().replica().all_reduce(sums);
   outcome.loss = sums[0];
   outcome.accuracy = sums[2] > 0 ? sums[1] / sums[2] : 0;
@@ -46,8 +51,9 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
   for (std::size_t k = 0; k < after.forward_s.size(); ++k) forward += after.forward_s[k] - before.forward_s[k];
   const double busy = after.busy_s() - before.busy_s();
   outcome.forward_s = forward;
-  outcome.exposed_s = net_.times().exposed + after.waited_s - before.waited_s;
-  outcome.communication_s = net_.times().communication + after.waited_s - before.waited_s;
+  const double waited = after.waited_s - before.waited_s;
+  outcome.exposed_s = waited + (net_ ? net_->times().exposed : sharded_->times().exposed);
+  outcome.communication_s = waited + (net_ ? net_->times().communication : sharded_->times().communication);
   outcome.backward_s = std::max(0.0, busy - forward);
   usual_s_ = busy;
   return outcome;
@@ -55,23 +61,26 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
 
 Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
   Pipeline::Batch batch;
-  batch.input = item.batch.input.to(work_.device);
-  batch.target = item.batch.target.to(work_.device);
-  batch.replicas = &net_;
+  // A replica without samples still takes part where weights are gathered on the way: with one that does not count.
+  const auto& given = item.here > 0 ? item.batch : (nothing_ = work_.data.train->get(std::array<std::int64_t, 1>{0}));
+  batch.input = given.input.to(work_.device);
+  batch.target = given.target.to(work_.device);
+  const double counts = item.here > 0 ? 1 : 0;
+  batch.replicas = net_;
   const double whole = static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
   const bool alone = !body_.pipeline().synchronous();  // a micro-batch is a batch of its own there
   const double replicas = world_.size();
-  batch.loss = [this, stop, whole, alone, replicas](const torch::Tensor& output, const torch::Tensor& target) {
+  batch.loss = [this, stop, whole, alone, replicas, counts](const torch::Tensor& output, const torch::Tensor& target) {
     const double samples = static_cast<double>(target.size(0));
     auto mean = body_.loss(output, target);
     auto [correct, of] = body_.score(output.detach(), target);
-    if (body_.tells()) {
+    if (body_.tells() && counts > 0) {
       loss_ += mean.item<double>() * samples / whole;
       correct_ += correct;
       of_ += of;
       tell(stop);
     }
-    return mean * (alone ? 1 / replicas : samples / whole);
+    return mean * (counts * (alone ? 1 / replicas : samples / std::max(whole, 1.0)));
   };
   const auto seed = static_cast<std::uint64_t>(config_.seed);
   // Parts of a layer must draw the same.
@@ -87,7 +96,13 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
 }
 
 void MeshGradients::tell(bool stop) {
-  net_.tell({static_cast<float>(loss_), static_cast<float>(correct_), static_cast<float>(of_), stop ? 1.0f : 0.0f});
+  const std::array<float, DataParallel::kTold> numbers{static_cast<float>(loss_), static_cast<float>(correct_),
+                                                       static_cast<float>(of_), stop ? 1.0f : 0.0f};
+  net_ ? net_->tell(numbers) : sharded_->tell(numbers);
+}
+
+const std::vector<BadGradient>& MeshGradients::bad_here() const {
+  return net_ ? net_->bad_gradients() : sharded_->bad_gradients();
 }
 
 void MeshGradients::drain() {
@@ -99,8 +114,8 @@ void MeshGradients::name_bad() {
   constexpr std::size_t kText = 256;
   auto& replica = body_.mesh().replica();
   std::vector<std::uint8_t> mine(kText), all(kText * static_cast<std::size_t>(replica.size()));
-  if (!net_.bad_gradients().empty()) {
-    const auto& name = net_.bad_gradients().front().parameter;
+  if (!bad_here().empty()) {
+    const auto& name = bad_here().front().parameter;
     std::copy_n(name.begin(), std::min(name.size(), kText - 1), mine.begin());
   }
   replica.all_gather(mine, all);
@@ -114,6 +129,7 @@ void MeshGradients::name_bad() {
 void MeshGradients::clip(double most) {
   const double norm = std::sqrt(body_.square_of_gradients());
   if (!(norm > most)) return;
+  if (sharded_) return sharded_->scale_gradients(most / norm);
   torch::NoGradGuard no_grad;
   for (auto& parameter : body_.part().parameters()) {
     if (parameter.grad().defined()) parameter.grad().mul_(most / norm);

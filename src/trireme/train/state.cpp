@@ -10,16 +10,7 @@
 namespace trireme::train {
 namespace {
 
-constexpr std::string_view kModel = "model.", kOptimizer = "optimizer.";
 constexpr const char* kKey = "trireme";
-
-NamedTensors with_prefix(const NamedTensors& tensors, std::string_view prefix) {
-  NamedTensors found;
-  for (const auto& [name, tensor] : tensors) {
-    if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), tensor);
-  }
-  return found;
-}
 
 nlohmann::json story(const LoadedCheckpoint& checkpoint, const std::string& file) {
   auto found = checkpoint.metadata.find(kKey);
@@ -39,6 +30,14 @@ void broadcast_text(Communicator& world, std::string& text) {
 }
 
 }  // namespace
+
+NamedTensors tensors_under(const LoadedCheckpoint& checkpoint, std::string_view prefix) {
+  NamedTensors found;
+  for (const auto& [name, tensor] : checkpoint.tensors) {
+    if (name.starts_with(prefix)) found.emplace_back(name.substr(prefix.size()), tensor);
+  }
+  return found;
+}
 
 void share(LoadedCheckpoint& checkpoint, Communicator& world) {
   if (world.size() == 1) return;
@@ -72,13 +71,12 @@ NamedTensors model_tensors(torch::nn::Module& model) {
   return tensors;
 }
 
-Keepsake keep(torch::nn::Module& model, Optimizer& optimizer, const Schedule& schedule, const Place& place,
+Keepsake keep(const NamedTensors& model, const NamedTensors& optimizer, const Schedule& schedule, const Place& place,
               const Config& config, const data::Look& look) {
   Keepsake kept;
-  for (auto& [name, tensor] : model_tensors(model))
-    kept.tensors.emplace_back(fmt::format("{}{}", kModel, name), tensor);
-  for (auto& [name, tensor] : optimizer.state()) {
-    kept.tensors.emplace_back(fmt::format("{}{}", kOptimizer, name), tensor);
+  for (const auto& [name, tensor] : model) kept.tensors.emplace_back(fmt::format("{}{}", kOfModel, name), tensor);
+  for (const auto& [name, tensor] : optimizer) {
+    kept.tensors.emplace_back(fmt::format("{}{}", kOfOptimizer, name), tensor);
   }
   nlohmann::json json{{"format", 1},
                       {"config", to_json(config)},
@@ -105,7 +103,7 @@ Keepsake keep(torch::nn::Module& model, Optimizer& optimizer, const Schedule& sc
 
 void restore_model(torch::nn::Module& model, const LoadedCheckpoint& checkpoint, const std::string& file) {
   torch::NoGradGuard no_grad;
-  auto saved = with_prefix(checkpoint.tensors, kModel);
+  auto saved = tensors_under(checkpoint, kOfModel);
   auto tensors = model_tensors(model);
   std::map<std::string, torch::Tensor> by_name(saved.begin(), saved.end());
   for (auto& [name, tensor] : tensors) {
@@ -127,10 +125,19 @@ void restore_model(torch::nn::Module& model, const LoadedCheckpoint& checkpoint,
 
 Place restore(torch::nn::Module& model, Optimizer& optimizer, Schedule& schedule, const LoadedCheckpoint& checkpoint,
               const std::string& file) {
-  auto json = story(checkpoint, file);
+  story(checkpoint, file);  // is it one of ours?
   restore_model(model, checkpoint, file);
   try {
-    optimizer.load(with_prefix(checkpoint.tensors, kOptimizer));
+    optimizer.load(tensors_under(checkpoint, kOfOptimizer));
+  } catch (const DataError& error) {
+    throw DataError(fmt::format("{}: {}; was it made with another --optimizer?", file, error.what()));
+  }
+  return restore_place(schedule, checkpoint, file);
+}
+
+Place restore_place(Schedule& schedule, const LoadedCheckpoint& checkpoint, const std::string& file) {
+  auto json = story(checkpoint, file);
+  try {
     std::vector<std::pair<std::string, double>> state;
     for (const auto& [name, value] : json.at("schedule").items()) state.emplace_back(name, value.get<double>());
     schedule.load(state);
@@ -139,7 +146,7 @@ Place restore(torch::nn::Module& model, Optimizer& optimizer, Schedule& schedule
   } catch (const nlohmann::json::exception&) {
     throw DataError(fmt::format("{}: its metadata lacks where the run was", file));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}; was it made with another --optimizer or --schedule?", file, error.what()));
+    throw DataError(fmt::format("{}: {}; was it made with another --schedule?", file, error.what()));
   }
 }
 

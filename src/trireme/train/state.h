@@ -31,13 +31,18 @@ struct Keepsake {
   NamedTensors tensors;  // "model.…" and "optimizer.…"
   Metadata metadata;
 };
-Keepsake keep(torch::nn::Module& model, Optimizer& optimizer, const Schedule& schedule, const Place& place,
+inline constexpr std::string_view kOfModel = "model.", kOfOptimizer = "optimizer.";
+Keepsake keep(const NamedTensors& model, const NamedTensors& optimizer, const Schedule& schedule, const Place& place,
               const Config& config, const data::Look& look);
+// Those whose names begin with it, without it.
+NamedTensors tensors_under(const LoadedCheckpoint& checkpoint, std::string_view prefix);
 
 // Weights alone. Throws DataError naming the file and the first tensor that is missing, too many or of another shape.
 void restore_model(torch::nn::Module& model, const LoadedCheckpoint& checkpoint, const std::string& file);
 Place restore(torch::nn::Module& model, Optimizer& optimizer, Schedule& schedule, const LoadedCheckpoint& checkpoint,
               const std::string& file);
+// Where the run was, and its schedule, alone.
+Place restore_place(Schedule& schedule, const LoadedCheckpoint& checkpoint, const std::string& file);
 // Rank 0's becomes everyone's: a checkpoint need only lie on its disk. Collective.
 void share(LoadedCheckpoint& checkpoint, Communicator& world);
 // What the checkpoint's run was told.

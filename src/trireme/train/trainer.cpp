@@ -107,7 +107,7 @@ class Run {
     }
     end();
     auto report = strategy_->report();
-    if (auto codes = learners_.first().net.compressed()) report.compressed = codes;
+    if (auto codes = learners_.first().compressed()) report.compressed = codes;
     auto workers = accounts_.of_all(workers_, sent_, report);
     nlohmann::json mesh;
     if (auto* body = learners_.first().body.get()) mesh = body_report(*body);
@@ -135,11 +135,11 @@ class Run {
     synchronize(times, [&] { strategy_->after_backward(now); });
     const double update = now_seconds();
     if (good && !strategy_->owns_step() && !strategy_->skips_step() && !learners_.first().gradients->steps_itself()) {
-      learners_.run(count, [&](int k) { learners_[k].optimizer->step(now.lr); });
+      learners_.run(count, [&](int k) { learners_[k].step(now.lr); });
     }
     times.optimizer = now_seconds() - update;
     synchronize(times, [&] { strategy_->after_step(now); });
-    for (auto& learner : learners_) learner->net.zero_grad();
+    for (auto& learner : learners_) learner->zero_grad();
 
     last_ = now_seconds();
     times.whole = last_ - begin;
@@ -184,7 +184,7 @@ class Run {
     part_.samples += samples;
     const StepProgress progress{static_cast<int>(place_.epoch) + 1, static_cast<int>(config_.epochs),
                                 schedule_step() - place_.epoch * steps_per_epoch_, steps_per_epoch_};
-    recorder_->step(outcome, learners_.first().net.times(), place_, globally, progress, now.lr, times.optimizer,
+    recorder_->step(outcome, learners_.first().times(), place_, globally, progress, now.lr, times.optimizer,
                     times.whole);
     if (auto line = learners_.tune(crew_, samples, times.whole); !line.empty()) recorder_->message(line);
     heed_stop(outcome.stop, now.number);
@@ -312,7 +312,7 @@ class Run {
   void with_the_model(const Use& use) {
     auto& learner = learners_.first();
     if (strategy_->in_backward()) {
-      learner.net.average_buffers();
+      learner.net ? learner.net->average_buffers() : average_buffers(learner.model(), crew_, &world_);
       return use();
     }
     average_buffers(learner.model(), crew_, learner.body ? &world_ : nullptr);
@@ -356,7 +356,7 @@ class Run {
 
   // Bytes sent for training, by this worker.
   std::uint64_t traffic() {
-    const auto codes = learners_.first().net.compressed();
+    const auto codes = learners_.first().compressed();
     auto& body = learners_.first().body;
     return world_.bytes_sent() + strategy_->report().bytes_sent + (codes ? codes->bytes_after : 0) +
            (body ? body->bytes_sent() : 0);
@@ -366,7 +366,8 @@ class Run {
     with_the_model([&] {
       auto& learner = learners_.first();
       if (!checkpoints_ && !learner.body) return;
-      auto kept = keep(learner.model(), *learner.optimizer, *schedule_, place_, config_, data::look_of(work_.data));
+      auto kept = keep(learner.model_state(), learner.optimizer_state(), *schedule_, place_, config_,
+                       data::look_of(work_.data));
       if (learner.body) kept.tensors = learner.body->whole(kept.tensors);
       if (!checkpoints_) return;
       if (!learner.body) keep(*strategy_, kept);
@@ -387,9 +388,7 @@ class Run {
       skipped_ = search.skipped;
     }
     share(loaded_, everyone_);
-    auto& learner = learners_.first();
-    if (learner.body) loaded_ = learner.body->own_part(loaded_);
-    place_ = restore(learner.model(), *learner.optimizer, *schedule_, loaded_, file);
+    place_ = learners_.first().load(*schedule_, loaded_, file);
     resumed_ = place_.step;
     from_seconds_ = place_.train_seconds;
   }
