@@ -250,6 +250,21 @@ void check_parallel(const Config& config) {
   if (strategy == "hogwild" || strategy == "sma") {
     refuse(fmt::format("--strategy {}", strategy), "the other strategies do, over the data axis");
   }
+  if (config.hybrid == "distbelief" && !sync::Choice::parse(config.strategy).kind->needs_servers) {
+    throw ConfigError(
+        fmt::format("--hybrid distbelief: replicas meet at a parameter server; not --strategy {}", strategy));
+  }
+  if (sync::Choice::parse(config.strategy).kind->needs_servers && config.servers != "colocated") {
+    throw ConfigError("--servers: on a mesh every worker serves its own part of the model; leave it out");
+  }
+  if (config.hybrid == "alexnet") {
+    const bool flat = config.mesh.empty() || config.mesh == "auto" ||
+                      plan::parse_mesh(config.mesh).data == plan::parse_mesh(config.mesh).size();
+    if (!flat) throw ConfigError("--hybrid alexnet: its workers share the data and the last layers; use --mesh data=N");
+    if (strategy != "allreduce" || config.shard != "none" || config.compress != "none" || config.clip > 0) {
+      throw ConfigError("--hybrid alexnet goes with --strategy allreduce, and without --shard, --compress and --clip");
+    }
+  }
   if (!kind.synchronous) {
     auto needs = [&](bool holds, std::string_view what) {
       if (!holds) throw ConfigError(fmt::format("--pipeline {} {}", kind.name, what));
@@ -274,6 +289,12 @@ void check_parallel(const Config& config) {
 
 bool uses_mesh(const Config& config) {
   return !config.mesh.empty() || config.shard != "none" || config.recompute != "none" || config.hybrid != "none";
+}
+
+void apply_hybrid(Config& config) {
+  if (config.hybrid != "distbelief") return;
+  if (config.strategy == "allreduce") config.strategy = "ps-async";
+  if (config.mesh.empty()) config.mesh = "data=2,pipe=2";
 }
 
 std::span<const Field> fields() { return kFields; }

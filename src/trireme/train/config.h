@@ -84,6 +84,9 @@ void merge_environment(Config& config);
 // Whether the model is cut, or runs in pieces, on a mesh of workers.
 bool uses_mesh(const Config& config);
 
+// What --hybrid means in terms of the other settings, where they were left as they are.
+void apply_hybrid(Config& config);
+
 // What can be told to be wrong before anything is opened: choices, ranges, what does not go together. Throws
 // ConfigError.
 void check(const Config& config);

@@ -24,7 +24,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
   } else {
     header.strategy = sync::Choice::parse(config.strategy).text();
   }
-  if (auto& body = learners.first().body) header.mesh = body->describe();
+  if (auto* body = learners.first().body) header.mesh = body->describe();
   if (world.size() == crew.size()) header.transport = world.transport();
   auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
   if (network.hosts > 0) header.transport = "tcp over " + net::describe(network);

@@ -45,10 +45,8 @@ Communicator world_of_one(const Options& options) {
 }
 
 Learner::Learner(const Config& config, Workload workload, Communicator& world, int stream, sync::Strategy& strategy,
-                 Mesh* mesh)
-    : work(std::move(workload)),
-      body(mesh ? std::make_unique<Body>(config, work, *mesh) : nullptr),
-      comm(strategy.in_backward() ? world : alone.emplace(world_of_one())) {
+                 Body* on_mesh)
+    : work(std::move(workload)), body(on_mesh), comm(strategy.in_backward() ? world : alone.emplace(world_of_one())) {
   const auto scale = strategy.shares_gradient() ? Scale::share : Scale::own;
   if (!strategy.in_backward()) flat.emplace(model(), world, strategy);  // before anything holds on to parameters
   auto* sharded = body ? body->sharded() : nullptr;

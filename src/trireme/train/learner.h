@@ -17,9 +17,9 @@ namespace trireme::train {
 class Learner {
  public:
   // `stream` numbers the learners of a run, for their random numbers.
-  // `mesh`: null where each worker has the whole model; else `world` is its data axis.
+  // `on_mesh`: null where each worker has the whole model; else `world` is its data axis.
   Learner(const Config& config, Workload work, Communicator& world, int stream, sync::Strategy& strategy,
-          Mesh* mesh = nullptr);
+          Body* on_mesh = nullptr);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
@@ -44,8 +44,8 @@ class Learner {
   void update_with(double lr);
 
   Workload work;
-  std::unique_ptr<Body> body;  // where the model is on a mesh
-  std::optional<Flat> flat;    // for strategies that work on it
+  Body* const body;          // where the model is on a mesh
+  std::optional<Flat> flat;  // for strategies that work on it
   std::optional<Communicator> alone;
   Communicator& comm;  // what `net` exchanges gradients over: the world, or, for strategies not in backward, `alone`
   std::optional<DataParallel> net;  // none where the body shards

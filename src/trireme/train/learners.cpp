@@ -8,13 +8,13 @@
 namespace trireme::train {
 
 Learners::Learners(const Config& config, const Workload& work, Communicator& world, int rank, sync::Strategy& strategy,
-                   Mesh* mesh)
+                   Body* on_mesh)
     : config_(config),
       work_(work),
       world_(world),
       rank_(rank),
       strategy_(strategy),
-      mesh_(mesh),
+      body_(on_mesh),
       threads_(torch::get_num_threads()) {
   if (strategy.learners() == 0) tuner_.emplace();
   resize(std::max(1, strategy.learners()));
@@ -30,7 +30,7 @@ void Learners::resize(int count) {
     }
     // Ranks of random streams go on where workers end.
     const int stream = rank_ + world_.size() * static_cast<int>(all_.size());
-    all_.push_back(std::make_unique<Learner>(config_, own, world_, stream, strategy_, mesh_));
+    all_.push_back(std::make_unique<Learner>(config_, own, world_, stream, strategy_, body_));
     own.model->train();
   }
   hands_.set_threads(count > 1 ? std::max(1, threads_ / count) : threads_);

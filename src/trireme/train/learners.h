@@ -15,9 +15,9 @@ namespace trireme::train {
 class Learners {
  public:
   // The first has the model of `work`; the others have their own.
-  // `mesh` as a Learner's.
+  // `on_mesh` as a Learner's.
   Learners(const Config& config, const Workload& work, Communicator& world, int rank, sync::Strategy& strategy,
-           Mesh* mesh);
+           Body* on_mesh);
 
   std::size_t size() const { return all_.size(); }
   Learner& operator[](int k) { return *all_[static_cast<std::size_t>(k)]; }
@@ -43,7 +43,7 @@ class Learners {
   Communicator& world_;
   const int rank_;
   sync::Strategy& strategy_;
-  Mesh* const mesh_;
+  Body* const body_;
   const int threads_;  // of the worker, as set when this was made: its learners share them
   Hands hands_;
   std::vector<std::unique_ptr<Learner>> all_;

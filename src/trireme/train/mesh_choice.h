@@ -1,11 +1,21 @@
-// Which mesh a run is on.
+// Which mesh a run is on: the one it was told, or the fastest that fits.
 #pragma once
+#include <string>
+
+#include "trireme/collective/communicator.h"
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/train/config.h"
+#include "trireme/train/workload.h"
 
 namespace trireme::train {
 
-// As --mesh says, or one replica per worker. Throws ConfigError where it is not of so many workers.
-plan::MeshShape mesh_of(const Config& config, int workers);
+struct ChosenMesh {
+  plan::MeshShape shape;
+  Config config;    // with what was left open decided: mesh, recompute, and the batch of a replica
+  std::string why;  // one line for the user; empty where he said it all
+};
+// With --mesh auto the global batch is --batch times the workers, whatever the mesh. Throws ConfigError where the mesh
+// is not of so many workers, or nothing fits: then it says what is missing and what would fit. Collective.
+ChosenMesh choose_mesh(const Config& config, Workload& work, Communicator& world);
 
 }  // namespace trireme::train

@@ -9,6 +9,7 @@
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/parallel/memory.h"
 #include "trireme/parallel/pipeline.h"
 #include "trireme/parallel/stage.h"
 
@@ -69,10 +70,13 @@ std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::
     parallel::Stage stage(model, chain, k, k + 1, {.input_gradients = k > 0});
     std::vector<double> forward, backward;
     nn::Values outputs;
+    std::uint64_t kept = 0;
     for (int round = 0; round <= kRounds; ++round) {  // the first warms up
+      parallel::MemoryWatch memory;
       const double begin = now_seconds();
       outputs = stage.forward(0, inputs);
       const double middle = now_seconds();
+      kept = static_cast<std::uint64_t>(std::max<std::int64_t>(0, memory.all().live));
       nn::Values gradients;
       for (const auto& output : outputs) gradients.push_back(torch::zeros_like(output));
       const double start = now_seconds();
@@ -84,7 +88,7 @@ std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::
     plan::PieceCost cost{chain[k].name, median(forward), median(backward)};
     for (const auto& [name, tensor] : stage.parameters(0)) cost.parameter_bytes += tensor.nbytes();
     cost.output_bytes = bytes_of(outputs);
-    cost.kept_bytes = bytes_of(inputs) + cost.output_bytes;
+    cost.kept_bytes = kept;
     costs.push_back(cost);
     inputs = outputs;
   }
@@ -126,7 +130,7 @@ ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::C
   machine.bytes_per_s = numbers.back();
   // With few micro-batches stages hardly work at once, and any cut is as good: one that balances serves memory.
   const int in_turn = std::max(static_cast<int>(config.micro_batches), 2 * stages);
-  const auto best = plan::best_split(costs, stages, in_turn, kind, machine, static_cast<int>(config.chunks));
+  const auto best = plan::best_timed_split(costs, stages, in_turn, kind, machine, static_cast<int>(config.chunks));
   std::vector<std::size_t> starts{0};
   starts.insert(starts.end(), best.ends.begin(), best.ends.end() - 1);
   return {starts, fmt::format("stages begin at {} (measured; the slowest takes {:.2g} ms a micro-batch)",

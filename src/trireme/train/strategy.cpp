@@ -30,7 +30,7 @@ ps::UpdateSpec server_update(const Config& config) {
 
 }  // namespace
 
-std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Workload& work, Communicator& world,
+std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::Module& model, Communicator& world,
                                               ps::Client* client, std::int64_t steps_per_epoch) {
   auto choice = sync::Choice::parse(config.strategy);
   sync::Surroundings around{.world = world,
@@ -41,7 +41,7 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Worklo
                             .timeout_s = config.timeout,
                             .compress = {config.compress, config.compress_rule}};
   if (around.compress.takes_momentum()) around.momentum = config.momentum;
-  if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(*work.model);
+  if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(model);
   if (choice.kind->needs_servers) around.update = server_update(config);
   return choice.make(around);
 }

@@ -10,7 +10,7 @@
 namespace trireme::train {
 
 // `client` where it needs servers.
-std::unique_ptr<sync::Strategy> make_strategy(const Config& config, const Workload& work, Communicator& world,
+std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::Module& model, Communicator& world,
                                               ps::Client* client, std::int64_t steps_per_epoch);
 
 // The momentum that sgd has with this strategy, and what its rate is multiplied by.

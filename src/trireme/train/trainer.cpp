@@ -81,10 +81,11 @@ class Run {
         samples_(sampler_options(config, work, crew_)),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew_.size()))),
-        strategy_(make_strategy(config, work, world_, options.client, steps_per_epoch_)),
+        body_(options.mesh ? std::make_unique<Body>(config, work, *options.mesh) : nullptr),
+        strategy_(make_strategy(config, body_ ? body_->part() : *work.model, world_, options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
         clip_(clip_of(config, *strategy_)),
-        learners_(config, work, world_, crew_.rank(), *strategy_, options.mesh) {
+        learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()) {
     if (options.resume) resume();
     begin_strategy();
     start_feeding();
@@ -110,7 +111,7 @@ class Run {
     if (auto codes = learners_.first().compressed()) report.compressed = codes;
     auto workers = accounts_.of_all(workers_, sent_, report);
     nlohmann::json mesh;
-    if (auto* body = learners_.first().body.get()) mesh = body_report(*body);
+    if (body_) mesh = body_report();
     auto summary = recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report, mesh);
     return {summary, stopped_};
   }
@@ -315,7 +316,7 @@ class Run {
       learner.net ? learner.net->average_buffers() : average_buffers(learner.model(), crew_, &world_);
       return use();
     }
-    average_buffers(learner.model(), crew_, learner.body ? &world_ : nullptr);
+    average_buffers(learner.model(), crew_, body_ ? &world_ : nullptr);
     if (!strategy_->owns_step()) learner.flat->download();
     shown_.resize(learner.flat->replica().weights.size());
     strategy_->model(shown_);
@@ -326,8 +327,8 @@ class Run {
   // Shared out over the world; where workers have no world in common, the first one does it all.
   Evaluation measure() {
     Evaluation found;
-    if (auto& body = learners_.first().body) {
-      with_the_model([&] { found = body->evaluate(*work_.data.test); });
+    if (body_) {
+      with_the_model([&] { found = body_->evaluate(*work_.data.test); });
       return found;
     }
     with_the_model([&] {
@@ -357,20 +358,19 @@ class Run {
   // Bytes sent for training, by this worker.
   std::uint64_t traffic() {
     const auto codes = learners_.first().compressed();
-    auto& body = learners_.first().body;
     return world_.bytes_sent() + strategy_->report().bytes_sent + (codes ? codes->bytes_after : 0) +
-           (body ? body->bytes_sent() : 0);
+           (body_ ? body_->bytes_sent() : 0);
   }
 
   void save(std::optional<double> metric) {
     with_the_model([&] {
       auto& learner = learners_.first();
-      if (!checkpoints_ && !learner.body) return;
+      if (!checkpoints_ && !body_) return;
       auto kept = keep(learner.model_state(), learner.optimizer_state(), *schedule_, place_, config_,
                        data::look_of(work_.data));
-      if (learner.body) kept.tensors = learner.body->whole(kept.tensors);
+      if (body_) kept.tensors = body_->whole(kept.tensors);
       if (!checkpoints_) return;
-      if (!learner.body) keep(*strategy_, kept);
+      if (!body_) keep(*strategy_, kept);
       checkpoints_->save(place_.step, kept.tensors, kept.metadata, metric);
     });
   }
@@ -421,14 +421,15 @@ class Run {
   }
 
   // What the mesh cost, told and for run.json.
-  nlohmann::json body_report(Body& body) {
-    auto report = body.report(place_.train_seconds - from_seconds_);
+  nlohmann::json body_report() {
+    auto report = body_->report(place_.train_seconds - from_seconds_);
     for (const auto& line : report.lines) recorder_->message(line);
     return report.numbers;
   }
 
   void show_header() {
     recorder_->header(header_of(config_, work_, everyone_, workers_, *strategy_, learners_));
+    if (!options_.mesh_why.empty()) recorder_->message(options_.mesh_why);
     for (const auto& line : skipped_) recorder_->message(line);
     if (resumed_) {
       recorder_->message(fmt::format("going on from step {}, epoch {}", place_.step, place_.epoch + 1));
@@ -447,6 +448,7 @@ class Run {
   const data::SamplerOptions samples_;
   const std::int64_t steps_per_epoch_;
   std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<Body> body_;  // where the model is on a mesh
   std::unique_ptr<sync::Strategy> strategy_;
   const double rate_;  // what the strategy multiplies the learning rate by
   const double clip_;  // most norm of gradients; 0: any

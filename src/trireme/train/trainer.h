@@ -22,6 +22,7 @@ struct TrainOptions {
   const volatile std::sig_atomic_t* stop = nullptr;
   ps::Client* client = nullptr;  // for strategies that need servers
   Mesh* mesh = nullptr;          // where the model is cut; null: every worker has all of it
+  std::string mesh_why = {};     // how it was chosen, for the user
 };
 
 struct TrainResult {

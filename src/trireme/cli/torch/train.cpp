@@ -144,15 +144,67 @@ void report(const train::TrainResult& result, const train::Config& config, int r
   if (result.stopped) throw Exit{128 + (asked_to_stop ? asked_to_stop : SIGINT)};
 }
 
+bool needs_servers(const train::Config& config) { return sync::Choice::parse(config.strategy).kind->needs_servers; }
+
+// Servers of its own for each part of the model: the first replica's worker coordinates, each worker serves.
+struct Fleet {
+  Fleet(const train::Config& config, Mesh& mesh) {
+    const auto key = net::key_from_environment(net::process_environment());
+    Cast cast{.workers = mesh.shape().data, .replicas = static_cast<int>(config.replicas)};
+    std::string at;
+    if (mesh.place().data == 0) {
+      coordinator.emplace(coordinator_options(cast, address(config, mesh), key));
+      at = coordinator->endpoint();
+    }
+    std::vector<std::uint8_t> text(512);
+    std::copy_n(at.begin(), std::min(at.size(), text.size() - 1), text.begin());
+    mesh.data().broadcast(text);
+    at = reinterpret_cast<const char*>(text.data());
+    server = std::make_unique<ps::Server>(server_options(mesh.place().data, at, key));
+    client = std::make_unique<ps::Client>(ps::ClientOptions{.at = at, .key = key, .rank = mesh.place().data});
+  }
+
+  // On emulated hosts workers meet at their addresses, elsewhere by a name on this host.
+  static std::string address(const train::Config& config, Mesh& mesh) {
+    const auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
+    if (network.hosts == 0 && mesh.world().transport() == "tcp") {
+      throw ConfigError("--hybrid distbelief: its servers find each other on one host, or on emulated ones (--hosts)");
+    }
+    if (network.hosts == 0) return ps::fresh_name("fleet");
+    const int part = mesh.place().pipe * mesh.shape().tensor + mesh.place().tensor;
+    return fmt::format("{}:{}", net::emulated_address(mesh.world().rank() * network.hosts / mesh.world().size()),
+                       29400 + part);
+  }
+
+  std::optional<ps::Coordinator> coordinator;
+  std::unique_ptr<ps::Server> server;
+  std::unique_ptr<ps::Client> client;
+};
+
+train::TrainResult train_on_mesh(const train::Config& config, train::Workload& workload, Communicator& world,
+                                 train::Crew& crew, train::TrainOptions how) {
+  auto chosen = train::choose_mesh(config, workload, world);
+  Mesh mesh(world, chosen.shape);
+  how.mesh = &mesh;
+  how.mesh_why = chosen.why;
+  std::optional<Fleet> fleet;
+  if (needs_servers(config)) how.client = fleet.emplace(config, mesh).client.get();
+  auto result = train::train(chosen.config, workload, world, crew, how);
+  world.barrier();  // others may still need what lies here
+  return result;
+}
+
 // One worker: in a process of its own, or a thread of this one.
 void work(const train::Config& config, train::Workload& workload, Communicator& world, const Options& options) {
   train::TrainResult result;
   try {
     train::WorldCrew crew(world);
-    std::optional<Mesh> mesh;
-    if (train::uses_mesh(config)) mesh.emplace(world, train::mesh_of(config, world.size()));
-    result = train::train(config, workload, world, crew,
-                          {options.resumes, verbosity(options), &asked_to_stop, nullptr, mesh ? &*mesh : nullptr});
+    train::TrainOptions how{options.resumes, verbosity(options), &asked_to_stop};
+    if (train::uses_mesh(config)) {
+      result = train_on_mesh(config, workload, world, crew, how);
+    } else {
+      result = train::train(config, workload, world, crew, how);
+    }
     crew.close();
   } catch (const Aborted&) {
     throw;
@@ -202,8 +254,6 @@ void run_worker(const train::Config& config, const net::WorldSpec& spec, const O
   }
 }
 
-bool needs_servers(const train::Config& config) { return sync::Choice::parse(config.strategy).kind->needs_servers; }
-
 Cast cast_for(const train::Config& config, const Options& options) {
   auto cast = cast_of(config, static_cast<int>(parse_integer(options.remote_servers, "--remote-servers", 0, 4096)));
   if (cast.remote > 0 && options.ps_endpoint.empty()) {
@@ -235,7 +285,7 @@ void run_as_threads(const train::Config& config, const Options& options) {
   std::optional<Exit> exit;
   std::optional<ps::Coordinator> coordinator;
   std::vector<std::unique_ptr<ps::Server>> servers;
-  if (needs_servers(config)) {
+  if (needs_servers(config) && !train::uses_mesh(config)) {
     const auto cast = cast_for(config, options);
     const auto key = net::key_from_environment(net::process_environment());
     coordinator.emplace(coordinator_options(cast, options.ps_endpoint, key));
@@ -295,7 +345,7 @@ void run_as_processes(const train::Config& config, const Options& options, std::
   spec.grace_s = 2;
   auto threads = std::to_string(train::compute_threads(config, spec.workers));
   spec.env = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
-  if (needs_servers(config)) {
+  if (needs_servers(config) && !train::uses_mesh(config)) {
     if (spec.nodes > 1) {
       throw ConfigError(
           fmt::format("--nnodes with --strategy {}: start servers on other hosts by hand, with trireme serve, and say "
@@ -337,7 +387,7 @@ void run(Options& options, const std::vector<std::string>& arguments) {
   auto spec = net::world_from_environment();
   if (config.out.empty()) config.out = fresh_folder(config);
   if (spec.launcher != "none") check_hosts(config, spec.launcher);
-  if (spec.launcher != "none" && needs_servers(config)) {
+  if (spec.launcher != "none" && needs_servers(config) && !train::uses_mesh(config)) {
     run_with_servers(config, spec, options);
   } else if (spec.launcher != "none") {
     run_worker(config, spec, options);

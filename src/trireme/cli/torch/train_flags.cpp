@@ -105,6 +105,7 @@ train::Config resolve(const TrainFlags& flags, train::Config config) {
     auto [key, value] = split_setting("--set", text);
     train::set(config, key, value);
   }
+  train::apply_hybrid(config);
   // As many workers as the mesh has, unless somebody said how many.
   const bool said = std::ranges::any_of(flags.given, [](const auto& one) { return one.first == "run.workers"; });
   if (!config.mesh.empty() && config.mesh != "auto" && !said && !std::getenv("TRIREME_WORKERS")) {
