@@ -55,15 +55,21 @@ void set_random_state(const RandomState& state) {
 RandomScope::RandomScope(const RandomState& state) : before_(random_state()) { set_random_state(state); }
 RandomScope::~RandomScope() { set_random_state(before_); }
 
-torch::Tensor DropoutImpl::forward(torch::Tensor input) {
-  if (!is_training() || probability_ == 0) return input;
+torch::Tensor DropoutImpl::draw(torch::Tensor mask) const {
+  torch::NoGradGuard no_grad;
   double kept = 1 - probability_;
-  torch::Tensor mask;
-  {
-    torch::NoGradGuard no_grad;
-    mask = torch::empty_like(input).bernoulli_(kept, generator_on(input.device())).div_(kept);
-  }
-  return input * mask;
+  return mask.bernoulli_(kept, generator_on(mask.device())).div_(kept);
+}
+
+torch::Tensor DropoutImpl::plain(const torch::Tensor& input) {
+  return rests() ? input : input * draw(torch::empty_like(input));
+}
+
+torch::Tensor DropoutImpl::part(const torch::Tensor& input, std::int64_t dim, std::int64_t begin, std::int64_t size) {
+  if (rests()) return input;
+  auto whole = input.sizes().vec();
+  whole[dim] = size;
+  return input * draw(torch::empty(whole, input.options())).narrow(dim, begin, input.size(dim));
 }
 
 }  // namespace trireme::nn

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/nn/layer.h"
+
 namespace trireme::nn {
 
 // Seeds the calling thread's generators, one per device. Before the first call the seed is 0.
@@ -31,13 +33,19 @@ class RandomScope {
   RandomState before_;
 };
 
-class DropoutImpl : public torch::nn::Module {
+class DropoutImpl : public torch::nn::Module, public Layer {
  public:
   explicit DropoutImpl(double probability) : probability_(probability) {}
   // In training each element is dropped with the probability and the others are scaled up; otherwise as it came.
-  torch::Tensor forward(torch::Tensor input);
+  torch::Tensor forward(const torch::Tensor& input) { return compute(input); }
+  torch::Tensor plain(const torch::Tensor& input) override;
+  // The same for part `begin` … of a whole that is `size` along `dim`: what falls is what would fall of the whole.
+  torch::Tensor part(const torch::Tensor& input, std::int64_t dim, std::int64_t begin, std::int64_t size);
 
  private:
+  bool rests() const { return !is_training() || probability_ == 0; }
+  torch::Tensor draw(torch::Tensor mask) const;
+
   double probability_;
 };
 TORCH_MODULE(Dropout);
