@@ -3,15 +3,16 @@
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
 #include "trireme/nn/dropout.h"
+#include "trireme/nn/layers.h"
 
 namespace trireme::models {
 namespace {
 
+using nn::Conv2d;
 using nn::Dropout;
-
-using torch::nn::Conv2d;
+using nn::Flatten;
+using nn::Linear;
 using torch::nn::Conv2dOptions;
-using torch::nn::Linear;
 
 class AlexNet : public ChainModel {
  public:
@@ -32,20 +33,22 @@ class AlexNet : public ChainModel {
       channels = width;
     }
     register_module("features", convs_);
+    auto flatten = register_module("flatten", Flatten());
     auto fc1 = register_module("fc1", Linear(channels * side(image.height) * side(image.width), kHidden));
     auto fc2 = register_module("fc2", Linear(kHidden, kHidden));
     auto fc3 = register_module("fc3", Linear(kHidden, shape.classes));
     auto drop = register_module("dropout", Dropout(dropout));
 
     for (std::size_t i = 0; i < convs_->size(); ++i) {
-      auto conv = convs_->ptr<torch::nn::Conv2dImpl>(i);
+      auto conv = convs_->ptr<nn::Conv2dImpl>(i);
       const std::int64_t pool = i == 2 || i == 3 ? 0 : image_small_ ? 2 : 3;
       add_piece("features." + std::to_string(i), {conv}, [=](torch::Tensor x) {
         x = relu_inplace(conv->forward(x));
         return pool > 0 ? torch::max_pool2d(x, pool, 2) : x;
       });
     }
-    add_piece("fc1", {fc1}, [=](torch::Tensor x) { return relu_inplace(fc1->forward(drop->forward(x.flatten(1)))); });
+    add_piece("fc1", {fc1},
+              [=](torch::Tensor x) { return relu_inplace(fc1->forward(drop->forward(flatten->forward(x)))); });
     add_piece("fc2", {fc2}, [=](torch::Tensor x) { return relu_inplace(fc2->forward(drop->forward(x))); });
     add_piece("fc3", {fc3}, [=](torch::Tensor x) { return fc3->forward(x); });
   }

@@ -10,15 +10,15 @@
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
 #include "trireme/nn/dropout.h"
+#include "trireme/nn/layers.h"
 
 namespace trireme::models {
 namespace {
 
 using nn::Dropout;
-
+using nn::Linear;
 using torch::nn::LayerNorm;
 using torch::nn::LayerNormOptions;
-using torch::nn::Linear;
 
 struct Sizes {
   std::int64_t layers, heads, width;
@@ -39,6 +39,7 @@ class Block : public torch::nn::Module {
     double residual = 0.02 / std::sqrt(2.0 * static_cast<double>(sizes.layers));
     norm1_ = register_module("norm1", LayerNorm(LayerNormOptions({width})));
     qkv_ = register_module("qkv", make_linear(width, 3 * width));
+    qkv_->set_heads(3, heads_);
     attended_ = register_module("attended", make_linear(width, width, residual));
     norm2_ = register_module("norm2", LayerNorm(LayerNormOptions({width})));
     up_ = register_module("up", make_linear(width, 4 * width));
@@ -64,15 +65,15 @@ class Block : public torch::nn::Module {
  private:
   torch::Tensor attend(const torch::Tensor& x) {
     std::int64_t n = x.size(0), length = x.size(1), width = x.size(2), each = width / heads_;
-    // [3, n, heads, length, each]
-    auto qkv = qkv_->forward(x).view({n, length, 3, heads_, each}).permute({2, 0, 3, 1, 4});
+    // [3, n, heads, length, each]; where the layer is split by heads, only some of them are here.
+    auto qkv = qkv_->forward(x).view({n, length, 3, -1, each}).permute({2, 0, 3, 1, 4});
     auto query = qkv.select(0, 0) * (1 / std::sqrt(static_cast<double>(each)));
     auto scores = torch::matmul(query, qkv.select(0, 1).transpose(-2, -1));
     // True where a place must not look.
     auto future = torch::ones({length, length}, x.options().dtype(torch::kBool).requires_grad(false)).triu(1);
     scores = scores.masked_fill(future, -std::numeric_limits<float>::infinity());
     auto weights = dropout_->forward(torch::softmax(scores, -1));
-    return torch::matmul(weights, qkv.select(0, 2)).transpose(1, 2).reshape({n, length, width});
+    return torch::matmul(weights, qkv.select(0, 2)).transpose(1, 2).reshape({n, length, -1});
   }
 
   std::int64_t heads_;
@@ -97,7 +98,7 @@ class Gpt : public ChainModel {
     }
     std::int64_t length = text_length_of(name, shape);
 
-    auto token = register_module("token", torch::nn::Embedding(shape.classes, sizes.width));
+    auto token = register_module("token", nn::Embedding(shape.classes, sizes.width));
     auto position = register_module("position", torch::nn::Embedding(length, sizes.width));
     torch::nn::init::normal_(token->weight, 0, 0.02);
     torch::nn::init::normal_(position->weight, 0, 0.02);
@@ -117,7 +118,7 @@ class Gpt : public ChainModel {
                 [=](torch::Tensor x) { return block->feed_forward(x); });
     }
     auto norm = register_module("norm", LayerNorm(LayerNormOptions({sizes.width})));
-    add_piece("head", {norm, token}, [=](torch::Tensor x) { return torch::linear(norm->forward(x), token->weight); });
+    add_piece("head", {norm, token}, [=](torch::Tensor x) { return token->scores(norm->forward(x)); });
   }
 };
 

@@ -2,13 +2,14 @@
 // sizes of the paper, ReLU and max pooling; the first convolution pads 28x28 to the paper's 32x32.
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
+#include "trireme/nn/layers.h"
 
 namespace trireme::models {
 namespace {
 
-using torch::nn::Conv2d;
+using nn::Conv2d;
+using nn::Linear;
 using torch::nn::Conv2dOptions;
-using torch::nn::Linear;
 
 class LeNet : public ChainModel {
  public:

@@ -4,6 +4,7 @@
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
 #include "trireme/nn/dropout.h"
+#include "trireme/nn/layers.h"
 
 namespace trireme::models {
 namespace {
@@ -22,7 +23,7 @@ class LstmLm : public ChainModel {
     text_length_of(name, shape);
 
     auto drop = Dropout(dropout);
-    auto embedding = register_module("embedding", torch::nn::Embedding(shape.classes, width));
+    auto embedding = register_module("embedding", nn::Embedding(shape.classes, width));
     torch::nn::init::uniform_(embedding->weight, -0.1, 0.1);
     add_piece("embedding", {embedding},
               [=](torch::Tensor tokens) mutable { return drop->forward(embedding->forward(tokens)); });
@@ -39,7 +40,7 @@ class LstmLm : public ChainModel {
     }
     auto bias = register_parameter("head_bias", torch::zeros({shape.classes}));
     auto scores = [=](nn::Values values) {
-      values[0] = torch::linear(values[0], weight.defined() ? weight : embedding->weight, bias);
+      values[0] = weight.defined() ? torch::linear(values[0], weight, bias) : embedding->scores(values[0], bias);
       return values;
     };
     if (tied) {

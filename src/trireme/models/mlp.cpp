@@ -2,6 +2,7 @@
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
 #include "trireme/nn/dropout.h"
+#include "trireme/nn/layers.h"
 
 namespace trireme::models {
 namespace {
@@ -19,12 +20,12 @@ class Mlp : public ChainModel {
 
     std::int64_t features = features_of(name, shape);
     for (std::int64_t layer = 0; layer < layers; ++layer) {
-      layers_->push_back(torch::nn::Linear(features, width));
+      layers_->push_back(nn::Linear(features, width));
       layers_->push_back(torch::nn::ReLU(torch::nn::ReLUOptions(true)));
       if (dropout > 0) layers_->push_back(Dropout(dropout));
       features = width;
     }
-    layers_->push_back(torch::nn::Linear(features, shape.classes));
+    layers_->push_back(nn::Linear(features, shape.classes));
     register_module("layers", layers_);
     auto pieces = nn::layers_of(layers_, "layers.");
     nn::begin_with(pieces.front(), [](const torch::Tensor& x) { return x.flatten(1); });

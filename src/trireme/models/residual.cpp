@@ -2,17 +2,17 @@
 
 namespace trireme::models {
 
-torch::nn::Conv2d plain_conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
-  return torch::nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
+nn::Conv2d plain_conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
+  return nn::Conv2d(torch::nn::Conv2dOptions(in, out, kernel).stride(stride).padding(kernel / 2).bias(false));
 }
 
-torch::nn::Conv2d stem_conv(const Image& image, std::int64_t width) {
+nn::Conv2d stem_conv(const Image& image, std::int64_t width) {
   return image.small() ? plain_conv(image.channels, width, 3) : plain_conv(image.channels, width, 7, 2);
 }
 
 torch::Tensor pool_stem(const torch::Tensor& x) { return torch::max_pool2d(x, 3, 2, 1); }
 
-nn::Piece first_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm) {
+nn::Piece first_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm) {
   return {name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
             auto x = values[0];
             values[0] = relu_inplace(norm->forward(conv->forward(x)));
@@ -21,14 +21,14 @@ nn::Piece first_of_block(const std::string& name, torch::nn::Conv2d conv, torch:
           }};
 }
 
-nn::Piece middle_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm) {
+nn::Piece middle_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm) {
   return {name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
             values[0] = relu_inplace(norm->forward(conv->forward(values[0])));
             return values;
           }};
 }
 
-nn::Piece last_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm,
+nn::Piece last_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm,
                         const std::vector<std::shared_ptr<torch::nn::Module>>& others, Shortcut shortcut) {
   nn::Piece piece{name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
                     auto y = norm->forward(conv->forward(values[0]));

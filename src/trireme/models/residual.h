@@ -9,22 +9,23 @@
 
 #include "trireme/models/model.h"
 #include "trireme/models/options.h"
+#include "trireme/nn/layers.h"
 
 namespace trireme::models {
 
 // Without bias, since batch normalization follows; padded so that stride 1 keeps the size.
-torch::nn::Conv2d plain_conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1);
+nn::Conv2d plain_conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1);
 
 // conv1: 3x3 for small images; 7x7 with stride 2, to be followed by pool_stem(), for others.
-torch::nn::Conv2d stem_conv(const Image& image, std::int64_t width);
+nn::Conv2d stem_conv(const Image& image, std::int64_t width);
 torch::Tensor pool_stem(const torch::Tensor& x);
 
 // The piece of a block that ends in a convolution and its normalization. The first of a block sends what it was given
 // along as a skip connection; the last adds it, through `shortcut`.
 using Shortcut = std::function<torch::Tensor(const torch::Tensor&)>;
-nn::Piece first_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm);
-nn::Piece middle_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm);
-nn::Piece last_of_block(const std::string& name, torch::nn::Conv2d conv, torch::nn::BatchNorm2d norm,
+nn::Piece first_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm);
+nn::Piece middle_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm);
+nn::Piece last_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm,
                         const std::vector<std::shared_ptr<torch::nn::Module>>& others, Shortcut shortcut);
 
 // He et al., "Delving deep into rectifiers": normal with variance 2 / (fan out), for every convolution below.
@@ -39,7 +40,7 @@ class ResidualNet : public ChainModel {
   ResidualNet(const Image& image, std::int64_t width, const std::array<std::int64_t, kStages>& blocks,
               std::int64_t classes) {
     auto conv1 = register_module("conv1", stem_conv(image, width));
-    auto bn1 = register_module("bn1", torch::nn::BatchNorm2d(width));
+    auto bn1 = register_module("bn1", nn::BatchNorm2d(width));
     add_piece("conv1", {conv1, bn1}, [=, small = image.small()](torch::Tensor x) {
       x = relu_inplace(bn1->forward(conv1->forward(x)));
       return small ? x : pool_stem(x);
@@ -57,7 +58,7 @@ class ResidualNet : public ChainModel {
       }
       register_module(name, layer);
     }
-    auto fc = register_module("fc", torch::nn::Linear(in, classes));
+    auto fc = register_module("fc", nn::Linear(in, classes));
     add_piece("fc", {fc}, [=](torch::Tensor x) { return fc->forward(x.mean({2, 3})); });
     init_convolutions(*this);
   }

@@ -7,8 +7,8 @@
 namespace trireme::models {
 namespace {
 
-using torch::nn::BatchNorm2d;
-using torch::nn::Conv2d;
+using nn::BatchNorm2d;
+using nn::Conv2d;
 using torch::nn::Sequential;
 
 // The shortcut where a block changes the shape; empty, and then the identity, where it does not.

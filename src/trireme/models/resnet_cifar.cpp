@@ -9,8 +9,8 @@
 namespace trireme::models {
 namespace {
 
-using torch::nn::BatchNorm2d;
-using torch::nn::Conv2d;
+using nn::BatchNorm2d;
+using nn::Conv2d;
 
 class Block : public torch::nn::Module {
  public:

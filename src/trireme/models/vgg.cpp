@@ -4,13 +4,13 @@
 #include "trireme/models/residual.h"
 #include "trireme/models/zoo.h"
 #include "trireme/nn/dropout.h"
+#include "trireme/nn/layers.h"
 
 namespace trireme::models {
 namespace {
 
 using nn::Dropout;
-
-using torch::nn::Linear;
+using nn::Linear;
 
 constexpr std::int64_t kPool = 0;
 constexpr std::int64_t kLayers[] = {64, kPool, 128, kPool, 256, 256, kPool, 512, 512, kPool, 512, 512, kPool};
@@ -64,13 +64,13 @@ class Vgg : public ChainModel {
   void add(std::int64_t width, Image& image, bool batch_norm) {
     if (width == kPool) {
       if (image.height < 2 || image.width < 2) return;
-      features_->push_back(torch::nn::MaxPool2d(torch::nn::MaxPool2dOptions(2)));
+      features_->push_back(nn::MaxPool2d(torch::nn::MaxPool2dOptions(2)));
       image.height /= 2;
       image.width /= 2;
       return;
     }
-    features_->push_back(torch::nn::Conv2d(torch::nn::Conv2dOptions(image.channels, width, 3).padding(1)));
-    if (batch_norm) features_->push_back(torch::nn::BatchNorm2d(width));
+    features_->push_back(nn::Conv2d(torch::nn::Conv2dOptions(image.channels, width, 3).padding(1)));
+    if (batch_norm) features_->push_back(nn::BatchNorm2d(width));
     features_->push_back(relu_layer());
     image.channels = width;
   }
