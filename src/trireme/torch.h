@@ -1,4 +1,4 @@
-// Data parallelism and sharding for LibTorch programs in one include; link trireme::torch.
+// Data, tensor and pipeline parallelism and sharding for LibTorch programs in one include; link trireme::torch.
 //
 //   auto world = trireme::init();                          // one rank if nothing launched us
 //   auto net = trireme::data_parallel(model, world);       // owns its hooks; the model stays yours
@@ -7,7 +7,13 @@
 #include "trireme/data/torch_sampler.h"
 #include "trireme/grad/autocast.h"
 #include "trireme/grad/data_parallel.h"
+#include "trireme/nn/layers.h"
+#include "trireme/nn/locally_connected.h"
+#include "trireme/parallel/maps.h"
+#include "trireme/parallel/pipeline.h"
+#include "trireme/parallel/repartition.h"
 #include "trireme/parallel/sharded_net.h"
+#include "trireme/parallel/tensor_parallel.h"
 #include "trireme/trireme.h"
 
 namespace trireme {

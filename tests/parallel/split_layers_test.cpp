@@ -30,6 +30,14 @@ Linear with_heads() {
   layer->set_heads(3, 5);
   return layer;
 }
+// As much of attention as the layout of query, key and value asks for.
+Sequential attention() {
+  auto mix = [](const torch::Tensor& x) {
+    auto groups = x.view({x.size(0), 3, -1});
+    return groups.select(1, 0) * groups.select(1, 1) + groups.select(1, 2);
+  };
+  return Sequential(with_heads(), torch::nn::Functional(mix), Linear(5 * 2, 4));
+}
 torch::nn::ReLU relu() { return torch::nn::ReLU(torch::nn::ReLUOptions(true)); }
 Sequential two_linear() { return Sequential(Linear(6, 9), relu(), Linear(9, 5)); }
 Sequential two_conv() {
@@ -49,7 +57,7 @@ std::vector<Case> cases() {
       {"0=column", [] { return Sequential(Linear(torch::nn::LinearOptions(6, 4).bias(false))); }, {2, 3, 6}},
       {"0=row", [] { return Sequential(Linear(6, 9)); }, kRows},
       {"0=row", [] { return Sequential(Linear(torch::nn::LinearOptions(6, 4).bias(false))); }, {2, 3, 6}},
-      {"0=heads", [] { return Sequential(with_heads()); }, kRows},
+      {"0=heads,2=row", attention, kRows},
       {"0=column,2=row", two_linear, kRows},
       {"0=column,2=column", two_linear, kRows},
       {"0=column", two_linear, kRows},

@@ -30,11 +30,17 @@ class Conv2dImpl : public torch::nn::Conv2dImpl, public Layer {
 };
 TORCH_MODULE(Conv2d);
 
-class BatchNorm2dImpl : public torch::nn::BatchNorm2dImpl, public Layer {
+// Made from LibTorch's base: what its own batch normalization adds cannot be derived from outside its library.
+class BatchNorm2dImpl : public torch::nn::NormImplBase<2, BatchNorm2dImpl, torch::nn::BatchNormOptions>, public Layer {
  public:
-  using torch::nn::BatchNorm2dImpl::BatchNorm2dImpl;
+  using torch::nn::NormImplBase<2, BatchNorm2dImpl, torch::nn::BatchNormOptions>::NormImplBase;
   torch::Tensor forward(const torch::Tensor& input) { return compute(input); }
-  torch::Tensor plain(const torch::Tensor& input) override { return torch::nn::BatchNorm2dImpl::forward(input); }
+  torch::Tensor plain(const torch::Tensor& input) override;
+  // Counts a batch where statistics are kept, and says how much of it they take in.
+  double count_batch();
+
+ protected:
+  void _check_input_dim(const torch::Tensor& input) override;
 };
 TORCH_MODULE(BatchNorm2d);
 

@@ -230,7 +230,7 @@ void Fit::compare(const Tensor& whole, const Tensor& split, const Placement& pla
   auto scale = whole.abs().max().to(torch::kFloat64), error = (own - expected).abs().max().to(torch::kFloat64);
   auto most = all_reduced(torch::stack({scale, error}).to(torch::kCPU), comm_, Op::max);
   const double size = most[0].item<double>(), difference = most[1].item<double>();
-  const double epsilon = whole.scalar_type() == torch::kFloat64   ? 1e-12
+  const double epsilon = whole.scalar_type() == torch::kFloat64   ? 1e-9
                          : whole.scalar_type() == torch::kFloat32 ? 1e-3
                                                                   : 0.1;
   if (difference <= epsilon * size || !std::isfinite(size)) return;

@@ -23,9 +23,7 @@ void update_running(nn::BatchNorm2dImpl& layer, const torch::Tensor& mean, const
                     double count) {
   if (!layer.options.track_running_stats()) return;
   torch::NoGradGuard no_grad;
-  layer.num_batches_tracked += 1;
-  auto set = layer.options.momentum();
-  double momentum = set ? *set : 1 / layer.num_batches_tracked.item<double>();
+  const double momentum = layer.count_batch();
   layer.running_mean.mul_(1 - momentum).add_(mean, momentum);
   layer.running_var.mul_(1 - momentum).add_(variance * (count / std::max(count - 1, 1.0)), momentum);
 }
