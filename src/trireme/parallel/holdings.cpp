@@ -66,14 +66,19 @@ void release_others(torch::nn::Module& model, const Holdings& held) {
 
 TiedWeights::TiedWeights(const torch::nn::Module& model, const nn::Chain& chain, const Starts& starts,
                          Communicator& pipe) {
-  std::map<std::set<int>, std::vector<torch::Tensor>> shared;  // ordered: every stage splits in the same order
+  std::map<std::set<int>, nn::Named> shared;  // ordered: every stage splits in the same order
   const auto all = model.named_parameters();
   for (const auto& [name, stages] : users(model, chain, starts, pipe.size())) {
-    if (stages.size() > 1 && all[name].requires_grad()) shared[stages].push_back(all[name]);
+    if (stages.size() > 1 && all[name].requires_grad()) shared[stages].emplace_back(name, all[name]);
   }
-  for (auto& [stages, tensors] : shared) {
+  for (auto& [stages, named] : shared) {
     auto comm = pipe.split(stages.contains(pipe.rank()) ? 0 : -1);
-    if (comm) groups_.push_back({std::move(*comm), std::move(tensors)});
+    if (!comm) continue;
+    auto& group = groups_.emplace_back(Group{std::move(*comm), {}, {}});
+    for (auto& [name, tensor] : named) {
+      group.names.push_back(name);
+      group.tensors.push_back(tensor);
+    }
   }
 }
 

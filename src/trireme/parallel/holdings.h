@@ -31,13 +31,15 @@ class TiedWeights {
   TiedWeights(const torch::nn::Module& model, const nn::Chain& chain, const Starts& starts, Communicator& pipe);
   // Collective over the stages that share something. A .grad that is missing counts as zeros.
   void sum_gradients();
-  bool any() const { return !groups_.empty(); }
 
- private:
   struct Group {
-    Communicator comm;
+    Communicator comm;  // of the stages that have them
+    std::vector<std::string> names;
     std::vector<torch::Tensor> tensors;
   };
+  std::vector<Group>& groups() { return groups_; }
+
+ private:
   std::vector<Group> groups_;
 };
 

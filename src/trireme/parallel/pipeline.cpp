@@ -139,7 +139,7 @@ Pipeline::Impl::Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, con
   }
   if (options.release) parallel::release_others(model, held);
   if (!kind.synchronous) {
-    if (tied.any()) {
+    if (!tied.groups().empty()) {
       throw ConfigError(
           fmt::format("--pipeline {}: stages share a weight, whose copies would drift apart; the "
                       "synchronous schedules keep them equal",
@@ -314,7 +314,7 @@ void Pipeline::step(const Batch& batch) {
     } else {
       my.run(actions, batch);
     }
-    my.tied.sum_gradients();
+    if (batch.sums_tied) my.tied.sum_gradients();
     my.rows.clear();
   }
   my.usage.waited_s += my.mail.waited() - waited;
@@ -365,7 +365,7 @@ std::vector<parallel::Stage*> Pipeline::stages() {
 bool Pipeline::first() const { return impl_->stage == 0; }
 bool Pipeline::last() const { return impl_->stage == impl_->stages - 1; }
 bool Pipeline::synchronous() const { return impl_->kind.synchronous; }
-bool Pipeline::ties() const { return impl_->tied.any(); }
+parallel::TiedWeights& Pipeline::tied() { return impl_->tied; }
 int Pipeline::parts() const { return impl_->stages * impl_->chunks; }
 const PipelineOptions& Pipeline::options() const { return impl_->options; }
 std::uint64_t Pipeline::bytes_sent() const { return impl_->mail.bytes_sent() + impl_->mesh.pipe().bytes_sent(); }

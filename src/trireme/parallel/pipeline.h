@@ -58,6 +58,7 @@ class Pipeline {
     // At the last stage: what backward begins with, of a micro-batch. Its gradients are summed over micro-batches.
     std::function<torch::Tensor(const torch::Tensor& output, const torch::Tensor& target)> loss;
     DataParallel* replicas = nullptr;  // over the data axis: exchanges gradients with the last backward
+    bool sums_tied = true;             // gradients of tied() are summed over their stages; else the caller does it
     // Asynchronous schedules: steps the optimizer with this micro-batch's gradients, and drops them.
     std::function<void()> update;
     // Before each forward, to seed what is random.
@@ -80,7 +81,8 @@ class Pipeline {
   bool first() const;  // stage
   bool last() const;
   bool synchronous() const;
-  bool ties() const;  // several stages hold the same weight
+  // The weights that other stages hold as well.
+  parallel::TiedWeights& tied();
   int parts() const;
   const PipelineOptions& options() const;
   // Bytes that this worker sent along the pipe axis.

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "trireme/base/error.h"
 #include "trireme/pipeline/timing.h"
@@ -24,6 +25,29 @@ torch::Tensor example_of(const Workload& work, std::int64_t samples) {
   return work.data.train->get(indices).input.to(work.device);
 }
 
+std::string bare_name(const std::string& name) {
+  for (auto prefix : kPrefixes) {
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  }
+  return name;
+}
+
+bool begins(const std::string& name, const std::string& with) {
+  return name == with || (name.starts_with(with) && name[with.size()] == '.');
+}
+
+// AlexNet's: samples are gathered where convolutions end, and the layers behind are cut in turn.
+std::string hybrid_rules(const torch::nn::Module& model) {
+  std::string rules = "flatten=batch";
+  bool column = true;
+  for (const auto& item : model.named_modules("", /*include_self=*/false)) {
+    if (!item.value()->as<torch::nn::LinearImpl>()) continue;
+    rules += fmt::format(",{}={}", item.key(), column ? "column" : "row");
+    column = !column;
+  }
+  return rules;
+}
+
 }  // namespace
 
 Body::Body(const Config& config, Workload& work, Mesh& mesh)
@@ -37,6 +61,8 @@ Body::Body(const Config& config, Workload& work, Mesh& mesh)
   options.recompute = recompute_of(config.recompute);
   const auto samples = (config.batch * config.accumulate + config.micro_batches - 1) / config.micro_batches;
   auto example = example_of(work, samples);
+  if (config.hybrid == "alexnet") options.micro_batches = 1;  // what is gathered is gathered once
+  if (mesh.shape().tensor > 1 || config.hybrid == "alexnet") split_layers(example);
   auto split = split_of(config, *work.model, chain_, mesh, example);
   options.starts = split.starts;
   split_ = split.why;
@@ -46,24 +72,58 @@ Body::Body(const Config& config, Workload& work, Mesh& mesh)
 }
 
 void Body::shard() {
-  if (pipeline_->ties()) {
-    throw ConfigError(fmt::format("--shard {}: stages of {} share a weight, whose shards would differ; use pipe=1 here",
-                                  config_.shard, config_.model));
-  }
-  auto& stage = *pipeline_->stages().front();
-  sharded_ = std::make_unique<parallel::Sharded>(
-      parallel::units_of(stage), mesh_.data(),
-      parallel::ShardOptions{.what = parallel::parse_shard_kind(config_.shard), .check_finite = true});
-  stage.set_watch(sharded_.get());
+  parallel::ShardOptions how{.what = parallel::parse_shard_kind(config_.shard), .check_finite = true};
+  for (const auto& group : pipeline_->tied().groups()) how.apart.insert(group.names.begin(), group.names.end());
+  const auto stages = pipeline_->stages();
+  sharded_ = std::make_unique<parallel::Sharded>(parallel::units_of(stages), mesh_.data(), how);
+  sharded_->watch(stages);
 }
 
-torch::Tensor Body::loss(const torch::Tensor& output, const torch::Tensor& target) { return loss_of(output, target); }
-Score Body::score(const torch::Tensor& output, const torch::Tensor& target) { return score_of(output, target); }
+void Body::finish_shards() {
+  sharded_->finish();
+  for (auto& group : pipeline_->tied().groups()) sharded_->sum_tied(group.comm, group.names);
+}
+
+void Body::split_layers(const torch::Tensor& example) {
+  auto& model = *work_.model;
+  const bool hybrid = config_.hybrid == "alexnet";
+  const auto rules = hybrid                          ? hybrid_rules(model)
+                     : config_.tensor_rule == "auto" ? parallel::default_rules(config_.model, model)
+                                                     : config_.tensor_rule;
+  tensor_.emplace(
+      model, [&model = *work_.model](torch::Tensor input) { return model.forward(input); },
+      hybrid ? mesh_.data() : mesh_.tensor(), parallel::TensorRules(rules), example);
+}
+
+torch::Tensor Body::loss(const torch::Tensor& output, const torch::Tensor& target) {
+  return tensor_ ? tensor_->loss(output, target) : loss_of(output, target);
+}
+
+Score Body::score(const torch::Tensor& output, const torch::Tensor& target) {
+  if (!tensor_) return score_of(output, target);
+  torch::NoGradGuard no_grad;
+  const double correct = static_cast<double>(tensor_->correct(output, target));
+  std::vector<double> of{static_cast<double>(target.numel())};
+  if (gathers_batch()) mesh_.data().all_reduce(of);  // of all workers' samples
+  return {correct, of[0]};
+}
+
+NamedTensors Body::exchanged() {
+  NamedTensors found;
+  const std::set<std::string> partial(tensor_->partial().begin(), tensor_->partial().end());
+  for (const auto& [name, tensor] : pipeline_->holdings().parameters) {
+    if (partial.contains(name)) found.emplace_back(name, tensor);
+  }
+  return found;
+}
 
 Evaluation Body::evaluate(const data::Dataset& set) {
   constexpr std::int64_t kBatch = 256;
   const std::int64_t replicas = mesh_.shape().data, replica = mesh_.place().data;
-  const std::int64_t begin = set.size() * replica / replicas, end = set.size() * (replica + 1) / replicas;
+  // Where workers gather each other's samples all of them judge all, each time together.
+  const bool together = gathers_batch();
+  const std::int64_t begin = together ? 0 : set.size() * replica / replicas,
+                     end = together ? set.size() : set.size() * (replica + 1) / replicas;
   torch::NoGradGuard no_grad;
   work_.model->eval();
   std::vector<double> sums(4);  // loss, correct, of, samples
@@ -85,24 +145,37 @@ Evaluation Body::evaluate(const data::Dataset& set) {
   }
   work_.model->train();
   mesh_.world().all_reduce(sums);
+  if (together) {
+    for (std::size_t k : {1, 2}) sums[k] /= static_cast<double>(replicas);  // each saw everybody's
+  }
   return {sums[3] > 0 ? sums[0] / sums[3] : 0, sums[2] > 0 ? sums[1] / sums[2] : 0, static_cast<std::int64_t>(sums[3])};
 }
 
 double Body::square_of_gradients() {
   std::vector<double> sum(1);
   const auto& held = pipeline_->holdings();
+  std::set<std::string> counted;  // once: the first stage that has it, and, where it is whole, the first of its parts
+  for (const auto& name : held.first_here) {
+    if (mesh_.place().tensor == 0 || (tensor_ && tensor_->cuts().contains(name))) counted.insert(name);
+  }
   if (sharded_) {
-    // Every worker of the data axis has squares of its own.
-    sum[0] = mesh_.place().tensor == 0 ? sharded_->local_squares() : 0;
-    mesh_.world().all_reduce(sum);
+    sum[0] = sharded_->local_squares(counted);
+    mesh_.world().all_reduce(sum);  // every worker of the data axis has squares of its own
     return sum[0];
   }
   for (const auto& [name, tensor] : held.parameters) {
-    if (!tensor.grad().defined() || !held.first_here.contains(name) || mesh_.place().tensor != 0) continue;
+    if (!tensor.grad().defined() || !counted.contains(name)) continue;
     sum[0] += tensor.grad().square().sum(torch::kFloat64).item<double>();
   }
   mesh_.replica().all_reduce(sum);
   return sum[0];
+}
+
+std::string Body::cut_holder(const std::string& name) const {
+  for (const auto& [known, cut] : tensor_->cuts()) {
+    if (begins(name, known)) return known;
+  }
+  return {};
 }
 
 std::string Body::holder_of(const std::string& name) const {
@@ -110,28 +183,33 @@ std::string Body::holder_of(const std::string& name) const {
   std::string best;
   for (const auto* list : {&held.parameters, &held.buffers}) {
     for (const auto& [known, tensor] : *list) {
-      const bool begins = name == known || (name.starts_with(known) && name[known.size()] == '.');
-      if (begins && known.size() > best.size()) best = known;
+      if (begins(name, known) && known.size() > best.size()) best = known;
     }
   }
   return best;
 }
 
-// The first replica's workers send what they are the first to hold to the first of them.
+const parallel::Cut* Body::cut_of(const std::string& holder, const torch::Tensor& tensor) const {
+  if (!tensor_ || tensor.dim() == 0) return nullptr;  // a count of steps is whole
+  auto found = tensor_->cuts().find(holder);
+  return found == tensor_->cuts().end() ? nullptr : &found->second;
+}
+
+// The first replica's workers send what they are the first to hold to the first of them; in the hybrid, where each
+// replica has a part of the last layers, all do.
 NamedTensors Body::whole(const NamedTensors& local) {
-  if (mesh_.place().data != 0) return {};
-  auto& replica = mesh_.replica();
+  const bool hybrid = gathers_batch();
+  if (mesh_.place().data != 0 && !hybrid) return {};
+  auto& replica = hybrid ? mesh_.data() : mesh_.replica();
   const auto& held = pipeline_->holdings();
   NamedTensors sent;
   auto outline = nlohmann::json::array();
   for (const auto& [name, tensor] : local) {
-    std::string bare = name;
-    for (auto prefix : kPrefixes) {
-      if (name.starts_with(prefix)) bare = name.substr(prefix.size());
-    }
-    const auto holder = holder_of(bare);
+    const auto holder = holder_of(bare_name(name));
     const bool buffer = std::ranges::any_of(held.buffers, [&](const auto& entry) { return entry.first == holder; });
     if (!buffer && !held.first_here.contains(holder)) continue;
+    const bool first = hybrid ? mesh_.place().data == 0 : mesh_.place().tensor == 0;
+    if (!first && !cut_of(holder, tensor)) continue;
     sent.emplace_back(name, tensor.detach().to(torch::kCPU).contiguous());
     outline.push_back({name, static_cast<int>(tensor.scalar_type()), tensor.sizes().vec()});
   }
@@ -140,26 +218,34 @@ NamedTensors Body::whole(const NamedTensors& local) {
     for (const auto& [name, tensor] : sent) replica.send(View(tensor.data_ptr(), tensor.nbytes(), DType::u8), 0);
     return {};
   }
-  std::map<std::string, torch::Tensor> found;
-  for (auto& [name, tensor] : sent) found[name] = tensor;
+  std::map<std::string, std::vector<torch::Tensor>> found;  // parts in the order of ranks
+  for (auto& [name, tensor] : sent) found[name].push_back(tensor);
   for (int rank = 1; rank < replica.size(); ++rank) {
     for (const auto& row : nlohmann::json::parse(texts[static_cast<std::size_t>(rank)])) {
       auto tensor =
           torch::empty(row[2].get<std::vector<std::int64_t>>(), static_cast<torch::ScalarType>(row[1].get<int>()));
       replica.recv(View(tensor.data_ptr(), tensor.nbytes(), DType::u8), rank);
-      found[row[0].get<std::string>()] = tensor;
+      found[row[0].get<std::string>()].push_back(tensor);
     }
   }
-  return {found.begin(), found.end()};
+  NamedTensors whole;
+  for (auto& [name, parts] : found) {
+    const auto* cut = cut_of(tensor_ ? cut_holder(bare_name(name)) : "", parts[0]);
+    whole.emplace_back(name, cut ? parallel::assemble(parts, *cut) : parts[0]);
+  }
+  return whole;
 }
 
 LoadedCheckpoint Body::own_part(const LoadedCheckpoint& checkpoint) const {
   LoadedCheckpoint mine{checkpoint.step, checkpoint.metric, {}, checkpoint.metadata};
   for (const auto& [name, tensor] : checkpoint.tensors) {
     for (auto prefix : kPrefixes) {
-      if (name.starts_with(prefix) && !holder_of(name.substr(prefix.size())).empty()) {
-        mine.tensors.emplace_back(name, tensor);
-      }
+      if (!name.starts_with(prefix)) continue;
+      const auto holder = holder_of(name.substr(prefix.size()));
+      if (holder.empty()) continue;
+      const auto* cut = cut_of(holder, tensor);
+      const int part = gathers_batch() ? mesh_.place().data : mesh_.place().tensor;
+      mine.tensors.emplace_back(name, cut ? parallel::local_of(tensor, *cut, part) : tensor);
     }
   }
   return mine;
@@ -172,6 +258,7 @@ std::string Body::describe() const {
   if (mesh_.shape().pipe > 1) {
     text += fmt::format("; {}, {} micro-batches; {}", config_.pipeline, config_.micro_batches, split_);
   }
+  if (gathers_batch()) text += "; convolutions by samples, the layers behind them in parts";
   if (config_.shard != "none") text += fmt::format("; shards of {}", config_.shard);
   if (config_.recompute != "none") text += fmt::format("; recompute {}", config_.recompute);
   return text;

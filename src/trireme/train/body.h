@@ -2,12 +2,14 @@
 #pragma once
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "trireme/data/dataset.h"
 #include "trireme/parallel/mesh.h"
 #include "trireme/parallel/pipeline.h"
 #include "trireme/parallel/shard.h"
+#include "trireme/parallel/tensor_parallel.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/config.h"
 #include "trireme/train/evaluate.h"
@@ -27,7 +29,15 @@ class Body {
   torch::nn::Module& part() { return pipeline_->part(); }
   parallel::Sharded* sharded() { return sharded_.get(); }  // null where nothing is
   // Whether this worker counts what all parts of the last stage's layers know alike.
-  bool tells() const { return pipeline_->last() && mesh_.place().tensor == 0; }
+  bool tells() const {
+    return pipeline_->last() && mesh_.place().tensor == 0 && (!gathers_batch() || mesh_.place().data == 0);
+  }
+  // AlexNet's hybrid: losses and scores are of the samples of all workers.
+  bool gathers_batch() const { return config_.hybrid == "alexnet"; }
+  // Then only these parameters' gradients are summed over the workers; the others are parts.
+  NamedTensors exchanged();
+  // After the last backward of a step, where something is sharded.
+  void finish_shards();
 
   torch::Tensor loss(const torch::Tensor& output, const torch::Tensor& target);
   Score score(const torch::Tensor& output, const torch::Tensor& target);
@@ -54,6 +64,10 @@ class Body {
 
  private:
   void shard();
+  void split_layers(const torch::Tensor& example);
+  // Null where it is whole.
+  const parallel::Cut* cut_of(const std::string& holder, const torch::Tensor& tensor) const;
+  std::string cut_holder(const std::string& name) const;  // the parameter or buffer that is cut; empty: none
   // The longest name of something held here that `name` begins with; empty if there is none.
   std::string holder_of(const std::string& name) const;
 
@@ -61,6 +75,7 @@ class Body {
   Workload& work_;
   Mesh& mesh_;
   nn::Chain chain_;
+  std::optional<TensorParallel> tensor_;
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<parallel::Sharded> sharded_;
   std::size_t parameters_ = 0;

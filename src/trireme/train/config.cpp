@@ -276,8 +276,8 @@ void check_parallel(const Config& config) {
   if (config.shard != "none") {
     if (strategy != "allreduce") throw ConfigError(fmt::format("--shard needs --strategy allreduce, not {}", strategy));
     one_of("--optimizer (with --shard)", config.optimizer, {"sgd", "adam", "adamw"});
-    if (kind.in_chunks || kind.splits_backward) {
-      throw ConfigError(fmt::format("--shard does not go with --pipeline {}; choose gpipe or 1f1b", kind.name));
+    if (kind.splits_backward) {
+      throw ConfigError(fmt::format("--shard does not go with --pipeline {}; choose another", kind.name));
     }
     if (config.compress != "none" || !config.compress_rule.empty()) {
       throw ConfigError("--shard: gradients are scattered as they are; leave out --compress");

@@ -50,7 +50,8 @@ Learner::Learner(const Config& config, Workload workload, Communicator& world, i
   const auto scale = strategy.shares_gradient() ? Scale::share : Scale::own;
   if (!strategy.in_backward()) flat.emplace(model(), world, strategy);  // before anything holds on to parameters
   auto* sharded = body ? body->sharded() : nullptr;
-  if (!sharded) net.emplace(model(), comm, exchange_options(config, strategy));
+  if (body && body->gathers_batch()) exchanged = nn::module_of(body->exchanged(), {});
+  if (!sharded) net.emplace(exchanged ? *exchanged : model(), comm, exchange_options(config, strategy));
   optimizer = make_optimizer(config.optimizer, sharded ? sharded->shards() : parameters(model()),
                              optimizer_options(config, strategy));
   if (body) {
@@ -75,7 +76,11 @@ void Learner::step(double lr) {
   if (!net) body->sharded()->gather_weights();
 }
 
-void Learner::zero_grad() { net ? net->zero_grad() : body->sharded()->zero_grad(); }
+void Learner::zero_grad() {
+  net ? net->zero_grad() : body->sharded()->zero_grad();
+  if (!exchanged) return;
+  for (auto& parameter : model().parameters()) parameter.mutable_grad() = torch::Tensor();
+}
 
 NamedTensors Learner::model_state() {
   if (net) return model_tensors(model());

@@ -48,7 +48,8 @@ class Learner {
   std::optional<Flat> flat;  // for strategies that work on it
   std::optional<Communicator> alone;
   Communicator& comm;  // what `net` exchanges gradients over: the world, or, for strategies not in backward, `alone`
-  std::optional<DataParallel> net;  // none where the body shards
+  std::optional<DataParallel> net;               // none where the body shards
+  std::shared_ptr<torch::nn::Module> exchanged;  // what `net` has of the model, where that is not all
   std::unique_ptr<Gradients> gradients;
   std::unique_ptr<Optimizer> optimizer;
 };

@@ -26,12 +26,15 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
   }
   last_ = batch_of(item, stop);
   tell(stop);
-  if (item.here > 0 || sharded_) {
+  const bool together = body_.gathers_batch();
+  if (together && item.globally < world_.size()) {
+    net_->contribute_nothing();  // somebody would have no sample to gather
+  } else if (item.here > 0 || sharded_) {
     body_.pipeline().step(last_);
   } else {
     body_.pipeline().skip(last_);
   }
-  if (sharded_) sharded_->finish();
+  if (sharded_) body_.finish_shards();
 
   // What the last stage knows of the replicas becomes everyone's.
   auto told = net_ ? net_->told() : sharded_->told();
@@ -67,19 +70,23 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
   batch.target = given.target.to(work_.device);
   const double counts = item.here > 0 ? 1 : 0;
   batch.replicas = net_;
+  batch.sums_tied = !sharded_;
   const double whole = static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
+  const bool together = body_.gathers_batch();
   const bool alone = !body_.pipeline().synchronous();  // a micro-batch is a batch of its own there
   const double replicas = world_.size();
-  batch.loss = [this, stop, whole, alone, replicas, counts](const torch::Tensor& output, const torch::Tensor& target) {
+  batch.loss = [this, stop, whole, alone, replicas, counts, together](const torch::Tensor& output,
+                                                                      const torch::Tensor& target) {
     const double samples = static_cast<double>(target.size(0));
     auto mean = body_.loss(output, target);
     auto [correct, of] = body_.score(output.detach(), target);
     if (body_.tells() && counts > 0) {
-      loss_ += mean.item<double>() * samples / whole;
+      loss_ += mean.item<double>() * (together ? 1 : samples / whole);
       correct_ += correct;
       of_ += of;
       tell(stop);
     }
+    if (together) return mean;  // of all workers' samples already
     return mean * (counts * (alone ? 1 / replicas : samples / std::max(whole, 1.0)));
   };
   const auto seed = static_cast<std::uint64_t>(config_.seed);

@@ -313,7 +313,8 @@ class Run {
   void with_the_model(const Use& use) {
     auto& learner = learners_.first();
     if (strategy_->in_backward()) {
-      learner.net ? learner.net->average_buffers() : average_buffers(learner.model(), crew_, &world_);
+      learner.net && !learner.exchanged ? learner.net->average_buffers()
+                                        : average_buffers(learner.model(), crew_, &world_);
       return use();
     }
     average_buffers(learner.model(), crew_, body_ ? &world_ : nullptr);
