@@ -20,10 +20,6 @@ std::size_t up_to(std::size_t count, std::size_t multiple) { return (count + mul
 
 }  // namespace
 
-View view_of(const torch::Tensor& dense) {
-  return {dense.data_ptr(), static_cast<std::size_t>(dense.numel()), grad::element_type({"", dense})};
-}
-
 Flat::Flat(Exchange& exchange, std::vector<FlatPart> parts, bool learning, bool stays_whole)
     : exchange_(exchange), parts_(std::move(parts)), learning_(learning), stays_whole_(stays_whole) {
   torch::NoGradGuard no_grad;

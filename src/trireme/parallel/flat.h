@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/parallel/exchange.h"
+#include "trireme/parallel/tensor_collectives.h"
 
 namespace trireme::parallel {
 
@@ -71,8 +72,5 @@ class Flat {
   State state_ = State::there;
   Work gather_;
 };
-
-// Elements in memory, for collectives.
-View view_of(const torch::Tensor& dense);
 
 }  // namespace trireme::parallel
