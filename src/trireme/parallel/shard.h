@@ -103,7 +103,7 @@ class Sharded : public SegmentWatch {
   // From the state of an optimizer of shards(), "<parameter>.<quantity>", to what one worker's would be: rows of a
   // piece's length become tensors of the parameter's shape, anything else passes. Collective.
   nn::Named whole_state(const nn::Named& of_shards, At at = At::all_workers);
-  // The reverse: what of it belongs to this worker's pieces. Copies.
+  // The reverse: what of it belongs to this worker's pieces; the rest is left out. Copies.
   nn::Named shard_state(const nn::Named& whole) const;
 
   // Of the last step, with the gather_weights() that followed.
@@ -117,6 +117,9 @@ class Sharded : public SegmentWatch {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The mean over all workers of what is not learned: running statistics. Collective.
+void average_buffers(Communicator& data, const nn::Named& buffers);
 
 // The parameters of each segment.
 std::vector<nn::Named> units_of(const Stage& stage);

@@ -13,6 +13,8 @@
 namespace trireme::parallel {
 
 struct Sharded::Impl {
+  // In `notes`, behind what the caller tells; from kUsed on one for each that learns.
+  enum Note : std::size_t { kBad = kTold, kUsed };
   // Parameters of one type that the same segments use.
   struct Unit {
     Unit(Exchange& exchange, std::vector<FlatPart> parts, bool learning, std::vector<std::size_t> segments,

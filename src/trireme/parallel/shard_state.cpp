@@ -232,10 +232,7 @@ nn::Named Sharded::shard_state(const nn::Named& whole) const {
   nn::Named mine;
   for (const auto& [name, tensor] : whole) {
     const auto place = impl_->place_of_quantity(name);
-    if (!place.unit) {
-      mine.emplace_back(name, tensor.clone());
-      continue;
-    }
+    if (!place.unit) continue;
     const auto own = place.unit->flat.owned(*place.part, impl_->comm.rank());
     if (own.count() == 0) continue;
     const bool piece = tensor.is_floating_point() && tensor.sizes() == place.part->parameter.sizes();

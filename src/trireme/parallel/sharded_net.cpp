@@ -92,15 +92,7 @@ double ShardedNet::clip_grad_norm(double most) {
   return norm;
 }
 
-void ShardedNet::average_buffers() {
-  torch::NoGradGuard no_grad;
-  for (const auto& [name, buffer] : buffers_) {
-    if (!buffer.is_floating_point()) continue;
-    auto host = buffer.detach().contiguous();
-    data_.all_reduce(View(host.data_ptr(), host.numel(), grad::element_type({name, buffer})), Op::avg);
-    if (host.data_ptr() != buffer.data_ptr()) buffer.detach().copy_(host);
-  }
-}
+void ShardedNet::average_buffers() { parallel::average_buffers(data_, buffers_); }
 
 ShardedNet shard(const torch::nn::Module& model, const nn::Chain& chain, Mesh& mesh, const ShardedNetOptions& options) {
   if (mesh.shape().pipe > 1) {
