@@ -23,8 +23,8 @@ using Weights = std::map<std::string, torch::Tensor>;
 constexpr ShardKind kKinds[] = {ShardKind::optimizer, ShardKind::gradients, ShardKind::parameters};
 
 // A weight that two pieces share, one that is frozen, one that nothing uses; no size divides by 2, 3 or 4.
-struct Net : torch::nn::Module {
-  explicit Net(int seed) {
+struct OddNet : torch::nn::Module {
+  explicit OddNet(int seed) {
     static std::mutex generator;  // one for all threads
     std::lock_guard lock(generator);
     torch::manual_seed(seed);
@@ -49,12 +49,12 @@ struct Net : torch::nn::Module {
   torch::Tensor spare;
 };
 
-constexpr int kSamples = 13, kSteps = 20;
+constexpr int kOddSamples = 13, kOddSteps = 20;
 
 torch::Tensor samples(int step) {
-  return torch::arange(kSamples * 6, torch::kFloat64).mul(0.7).add(step).sin().reshape({kSamples, 6});
+  return torch::arange(kOddSamples * 6, torch::kFloat64).mul(0.7).add(step).sin().reshape({kOddSamples, 6});
 }
-torch::Tensor targets() { return torch::arange(kSamples).remainder(6); }
+torch::Tensor targets() { return torch::arange(kOddSamples).remainder(6); }
 torch::Tensor sum_of_losses(const torch::Tensor& output, const torch::Tensor& target) {
   return torch::cross_entropy_loss(output, target, {}, at::Reduction::Sum);
 }
@@ -96,8 +96,8 @@ struct OneWorker {
   Weights weights;
   double norm = 0;  // of the last gradients
 };
-OneWorker one_worker(int steps = kSteps) {
-  Net net(1);
+OneWorker one_worker(int steps = kOddSteps) {
+  OddNet net(1);
   const auto chain = net.chain();
   nn::Named all, learning;
   for (auto& item : net.named_parameters()) {
@@ -108,7 +108,7 @@ OneWorker one_worker(int steps = kSteps) {
   OneWorker found;
   for (int s = 0; s < steps; ++s) {
     net.zero_grad();
-    (sum_of_losses(nn::run(chain, samples(s)), targets()) / kSamples).backward();
+    (sum_of_losses(nn::run(chain, samples(s)), targets()) / kOddSamples).backward();
     double squares = 0;
     for (auto& [name, parameter] : learning) {
       if (parameter.grad().defined()) squares += parameter.grad().square().sum().item<double>();
@@ -132,7 +132,7 @@ void run_step(Stage& stage, const torch::Tensor& input, const torch::Tensor& tar
   std::vector<torch::Tensor> gradients;
   for (int m = 0; m < micro_batches; ++m) {
     auto output = stage.forward(m, {inputs[m]}).at(0).requires_grad_();
-    (sum_of_losses(output, wanted[m]) / kSamples).backward();
+    (sum_of_losses(output, wanted[m]) / kOddSamples).backward();
     gradients.push_back(output.grad());
   }
   for (int m = 0; m < micro_batches; ++m) {
@@ -155,15 +155,15 @@ void expect_equals_one_worker(const Case& c, sync::Turn turn) {
                                   << ", segment " << c.segment);
   static const auto oracle = one_worker();
   run_threads(c.ranks, [&](Communicator& comm) {
-    Net net(1 + comm.rank());
+    OddNet net(1 + comm.rank());
     Stage stage(net, net.chain(), 0, 5, {.segment = c.segment, .recompute = c.recompute, .input_gradients = false});
     Sharded sharded(units_of(stage), comm, {.what = c.kind, .accumulate_whole = c.accumulate_whole, .turn = turn});
     stage.set_watch(&sharded);
     Optimizers with(sharded.shards());
-    for (int s = 0; s < kSteps; ++s) {
+    for (int s = 0; s < kOddSteps; ++s) {
       run_step(stage, mine(comm, samples(s)), mine(comm, targets()), c.micro_batches, c.halves);
       sharded.finish();
-      if (s + 1 == kSteps) {
+      if (s + 1 == kOddSteps) {
         EXPECT_NEAR(sharded.grad_norm(), oracle.norm, 1e-9);
       }
       with.step();
@@ -206,7 +206,7 @@ TEST(Shard, EqualsOneWorkerInTheBackgroundInHalvesAndInLargerUnits) {
 
 TEST(Shard, WholeWeightsAndStatesComeBackUnderAnyNumberOfWorkers) {
   nn::Named whole, state;
-  Net pattern(9);
+  OddNet pattern(9);
   for (auto& item : pattern.named_parameters()) {
     whole.emplace_back(item.key(), item.value().detach());
     if (!item.value().requires_grad()) continue;
@@ -216,7 +216,7 @@ TEST(Shard, WholeWeightsAndStatesComeBackUnderAnyNumberOfWorkers) {
   for (ShardKind kind : kKinds) {
     for (int ranks : {1, 2, 3, 4}) {
       run_threads(ranks, [&](Communicator& comm) {
-        Net net(1);
+        OddNet net(1);
         Stage stage(net, net.chain(), 0, 5, {.segment = 1});
         Sharded sharded(units_of(stage), comm, {.what = kind});
         sharded.load_weights(whole);
@@ -243,7 +243,7 @@ TEST(Shard, WholeWeightsAndStatesComeBackUnderAnyNumberOfWorkers) {
 TEST(Shard, NamesWhatIsNotFinite) {
   for (ShardKind kind : kKinds) {
     run_threads(3, [&](Communicator& comm) {
-      Net net(1);
+      OddNet net(1);
       Stage stage(net, net.chain(), 0, 5, {.segment = 1, .input_gradients = false});
       Sharded sharded(units_of(stage), comm, {.what = kind, .check_finite = true});
       stage.set_watch(&sharded);
@@ -271,7 +271,7 @@ TEST(Shard, NamesWhatIsNotFinite) {
 TEST(Shard, LeavesNothingUnderWay) {
   EXPECT_THROW(run_threads(2,
                            [](Communicator& comm) {
-                             Net net(1);
+                             OddNet net(1);
                              Stage stage(net, net.chain(), 0, 5, {.segment = 1});
                              Sharded sharded(units_of(stage), comm, {.turn = sync::Turn::background});
                              stage.set_watch(&sharded);
@@ -285,7 +285,7 @@ TEST(Shard, LeavesNothingUnderWay) {
 
 TEST(Shard, RefusesWhatItCannotDo) {
   run_threads(2, [](Communicator& comm) {
-    Net net(1);
+    OddNet net(1);
     Stage stage(net, net.chain(), 0, 5, {.segment = 1});
     EXPECT_THROW(Sharded(units_of(stage), comm, {.what = ShardKind::none}), ConfigError);
     EXPECT_THROW(Sharded(units_of(stage), comm, {.op = Op::max}), ConfigError);
@@ -306,7 +306,7 @@ TEST(Shard, IsThreeLinesInAProgram) {
     for (auto turn : {sync::Turn::background, sync::Turn::in_line}) {
       run_threads(2, [&](Communicator& world) {
         Mesh mesh(world, {.data = 2});
-        Net model(1 + world.rank());
+        OddNet model(1 + world.rank());
         auto net = shard(model, model.chain(), mesh, {.what = kind, .micro_batches = 3, .turn = turn});
         Optimizers with(net.sharded().shards());
         EXPECT_EQ(net.parameters().size(), net.sharded().shards().size());
@@ -322,7 +322,7 @@ TEST(Shard, IsThreeLinesInAProgram) {
         }
         EXPECT_GT(loss, 0);
         auto output = net.evaluate(samples(0));
-        EXPECT_EQ(output.size(0), kSamples);
+        EXPECT_EQ(output.size(0), kOddSamples);
         expect_close(weights_of(net.sharded().whole_weights()), oracle.weights, 1e-7);
         const auto times = net.sharded().times();
         EXPECT_GT(times.communication, 0);

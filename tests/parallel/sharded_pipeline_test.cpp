@@ -16,8 +16,8 @@ using torch::Tensor;
 using torch::nn::Linear;
 
 // Six layers of an odd width; the last uses the first one's weight.
-struct Net : torch::nn::Module {
-  Net() {
+struct TiedStages : torch::nn::Module {
+  TiedStages() {
     static std::mutex generator;  // one for all threads
     std::lock_guard lock(generator);
     torch::manual_seed(5);
@@ -43,18 +43,20 @@ struct Net : torch::nn::Module {
   nn::Chain chain;
 };
 
-constexpr int kSamples = 12, kSteps = 4;
+constexpr int kStageSamples = 12, kStageSteps = 4;
 
-Tensor input_of(int step) { return torch::arange(kSamples * 7, torch::kFloat64).reshape({-1, 7}).add(step * 7).sin(); }
-Tensor target_of(int step) { return input_of(step + 100).cos(); }
-Tensor loss_of(const Tensor& output, const Tensor& target) { return (output - target).square().sum(); }
+Tensor features_at(int step) {
+  return torch::arange(kStageSamples * 7, torch::kFloat64).reshape({-1, 7}).add(step * 7).sin();
+}
+Tensor targets_at(int step) { return features_at(step + 100).cos(); }
+Tensor squared_loss(const Tensor& output, const Tensor& target) { return (output - target).square().sum(); }
 
-std::map<std::string, Tensor> alone() {
-  Net net;
+std::map<std::string, Tensor> alone_with_adam() {
+  TiedStages net;
   torch::optim::Adam optimizer(net.parameters(), 0.01);
-  for (int step = 0; step < kSteps; ++step) {
+  for (int step = 0; step < kStageSteps; ++step) {
     optimizer.zero_grad();
-    loss_of(nn::run(net.chain, input_of(step)), target_of(step)).backward();
+    squared_loss(nn::run(net.chain, features_at(step)), targets_at(step)).backward();
     optimizer.step();
   }
   std::map<std::string, Tensor> found;
@@ -63,24 +65,24 @@ std::map<std::string, Tensor> alone() {
 }
 
 void expect_equals_one_worker(const std::string& schedule, ShardKind kind, sync::Turn turn) {
-  static const auto oracle = alone();
+  static const auto oracle = alone_with_adam();
   run_threads(4, [&](Communicator& world) {
-    Net net;
+    TiedStages net;
     Mesh mesh(world, {.data = 2, .pipe = 2});
-    Pipeline pipe(net, net.chain, mesh, input_of(0), {.schedule = schedule, .micro_batches = 3, .segment = 1});
+    Pipeline pipe(net, net.chain, mesh, features_at(0), {.schedule = schedule, .micro_batches = 3, .segment = 1});
     Sharded sharded(units_of(pipe.stages()), mesh.data(), {.what = kind, .turn = turn, .apart = {"fc0.weight"}});
     sharded.watch(pipe.stages());
     std::vector<Tensor> pieces;
     for (const auto& [name, piece] : sharded.shards()) pieces.push_back(piece);
     torch::optim::Adam optimizer(pieces, 0.01);
     auto mine = [&](const Tensor& all) { return all.chunk(2)[mesh.place().data]; };
-    for (int step = 0; step < kSteps; ++step) {
-      pipe.step({.input = mine(input_of(step)), .target = mine(target_of(step)), .loss = loss_of});
+    for (int step = 0; step < kStageSteps; ++step) {
+      pipe.step({.input = mine(features_at(step)), .target = mine(targets_at(step)), .loss = squared_loss});
       sharded.finish();
       sharded.sum_tied(mesh.pipe(), {"fc0.weight"});
       optimizer.step();
       sharded.gather_weights();
-      pipe.evaluate(input_of(0));
+      pipe.evaluate(features_at(0));
     }
     for (const auto& [name, tensor] : sharded.whole_weights()) {
       EXPECT_TRUE(torch::allclose(tensor, oracle.at(name), 1e-9, 1e-10)) << schedule << ' ' << name;

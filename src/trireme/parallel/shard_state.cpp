@@ -25,16 +25,16 @@ torch::Tensor part_of(const torch::Tensor& row, const Flat::Range& range) {
   return row.narrow(0, static_cast<std::int64_t>(range.begin), static_cast<std::int64_t>(range.count()));
 }
 
-View bytes_of(const torch::Tensor& dense) { return {dense.data_ptr(), dense.nbytes(), DType::u8}; }
+View raw_view(const torch::Tensor& dense) { return {dense.data_ptr(), dense.nbytes(), DType::u8}; }
 
 // One worker's memory reaches the others, or rank 0.
 void move(Communicator& comm, const torch::Tensor& memory, int owner, Sharded::At at) {
   if (at == Sharded::At::all_workers) {
-    comm.broadcast(bytes_of(memory), owner);
+    comm.broadcast(raw_view(memory), owner);
   } else if (owner != 0 && comm.rank() == owner) {
-    comm.send(bytes_of(memory), 0);
+    comm.send(raw_view(memory), 0);
   } else if (owner != 0 && comm.rank() == 0) {
-    comm.recv(bytes_of(memory), owner);
+    comm.recv(raw_view(memory), owner);
   }
 }
 
