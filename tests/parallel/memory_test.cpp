@@ -9,7 +9,7 @@
 #include "trireme/parallel/memory_formula.h"
 #include "trireme/parallel/shard.h"
 
-namespace trireme::parallel {
+namespace trireme::parallel::memory_tests {
 namespace {
 
 constexpr std::int64_t kMiB = 1 << 20;
@@ -215,4 +215,4 @@ TEST(Memory, OfActivationsIsWhatTheFormulaSays) {
 }
 
 }  // namespace
-}  // namespace trireme::parallel
+}  // namespace trireme::parallel::memory_tests

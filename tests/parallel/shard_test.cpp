@@ -14,7 +14,7 @@
 #include "trireme/parallel/sharded_net.h"
 #include "trireme/parallel/use_order.h"
 
-namespace trireme::parallel {
+namespace trireme::parallel::shard_tests {
 namespace {
 
 using torch::nn::Linear;
@@ -382,4 +382,4 @@ TEST(Shard, ForeseesTheStepBefore) {
 }
 
 }  // namespace
-}  // namespace trireme::parallel
+}  // namespace trireme::parallel::shard_tests

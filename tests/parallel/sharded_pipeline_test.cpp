@@ -9,7 +9,7 @@
 #include "trireme/parallel/shard.h"
 #include "trireme/pipeline/schedule.h"
 
-namespace trireme::parallel {
+namespace trireme::parallel::sharded_pipeline_tests {
 namespace {
 
 using torch::Tensor;
@@ -101,4 +101,4 @@ TEST(ShardedPipeline, EqualsOneWorker) {
 }
 
 }  // namespace
-}  // namespace trireme::parallel
+}  // namespace trireme::parallel::sharded_pipeline_tests
