@@ -5,6 +5,8 @@
 #include "trireme/nn/dropout.h"
 #include "trireme/nn/layers.h"
 #include "trireme/nn/locally_connected.h"
+#include "trireme/parallel/maps.h"
+#include "trireme/parallel/shared_linear.h"
 
 namespace trireme::parallel {
 namespace {
@@ -174,6 +176,25 @@ TEST(SplitLayers, DropWhatTheWholeDrops) {
     nn::set_random(3);
     expect_close(model->forward(input), expected, "output");
   });
+}
+
+// The exchange that is hidden behind the weight's gradient is the one that is not.
+TEST(SplitLayers, HideTheSumOfGradients) {
+  auto input = torch::randn({2, 3, 6}), weight = torch::randn({4, 6}), bias = torch::randn({4});
+  for (bool biased : {true, false}) {
+    run_threads(3, [&](Communicator& comm) {
+      auto gradients = [&](bool hidden) {
+        auto x = input.clone().requires_grad_(), w = (weight * (comm.rank() + 1)).requires_grad_();
+        auto b = biased ? bias.clone().requires_grad_() : torch::Tensor();
+        auto y =
+            hidden ? shared_linear(x, w, b, comm) : torch::linear(copy_in(x, comm), w, biased ? b : torch::zeros({4}));
+        y.square().sum().backward();
+        return std::vector{y.detach(), x.grad(), w.grad(), biased ? b.grad() : torch::zeros({1})};
+      };
+      auto found = gradients(true), expected = gradients(false);
+      for (std::size_t k = 0; k < found.size(); ++k) expect_close(found[k], expected[k], std::to_string(k));
+    });
+  }
 }
 
 }  // namespace

@@ -3,9 +3,11 @@
 //   heads   the same for the outputs of attention, whole heads to each rank in each group (query, key, value).
 //   row     the inputs are split: each rank has columns of W. x in parts, the addends of y are summed, then b added.
 //   vocabulary  each rank has rows of the table; it looks up its own, and the rest is zeros that the sum fills.
+#include "trireme/grad/spare_core.h"
 #include "trireme/nn/layers.h"
 #include "trireme/parallel/fitting.h"
 #include "trireme/parallel/maps.h"
+#include "trireme/parallel/shared_linear.h"
 
 namespace trireme::parallel {
 namespace {
@@ -13,6 +15,12 @@ namespace {
 MadeSplit split_outputs(nn::LinearImpl& layer, const Fitting& fitting, const Cut& cut) {
   fitting.cut(layer.weight, cut);
   if (layer.bias.defined()) fitting.cut(layer.bias, cut);
+  auto& comm = fitting.comm;
+  const bool hidden = fitting.placement.whole() && grad::turn_for(comm, 0) == sync::Turn::background;
+  if (hidden) {
+    return std::make_shared<nn::Split>(nn::Split{
+        [&layer, &comm](const torch::Tensor& x) { return shared_linear(x, layer.weight, layer.bias, comm); }});
+  }
   return std::make_shared<nn::Split>(
       nn::Split{[&layer, enter = shared_input(fitting)](const torch::Tensor& x) { return layer.plain(enter(x)); }});
 }
