@@ -2,6 +2,8 @@
 
 #include <c10/core/impl/LocalDispatchKeySet.h>
 
+#include <optional>
+
 #include "trireme/parallel/maps.h"
 
 namespace trireme::parallel {
@@ -45,12 +47,13 @@ class Summing {
 
 class SharedLinear : public torch::autograd::Function<SharedLinear> {
  public:
+  // Autograd takes no undefined tensors: `bias` is empty where there is none.
   static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& input, const Tensor& weight,
                         const Tensor& bias, Communicator* comm) {
     context->save_for_backward({input, weight});
     context->saved_data["comm"] = reinterpret_cast<std::int64_t>(comm);
-    context->saved_data["bias"] = bias.defined();
-    return bias.defined() ? torch::linear(input, weight, bias) : torch::linear(input, weight);
+    context->saved_data["bias"] = bias.numel() > 0;
+    return bias.numel() > 0 ? torch::linear(input, weight, bias) : torch::linear(input, weight);
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
@@ -73,7 +76,7 @@ class SharedLinear : public torch::autograd::Function<SharedLinear> {
 
 Tensor shared_linear(const Tensor& input, const Tensor& weight, const Tensor& bias, Communicator& comm) {
   if (input.scalar_type() == weight.scalar_type() && !autocasts()) {
-    return SharedLinear::apply(input, weight, bias, &comm);
+    return SharedLinear::apply(input, weight, bias.defined() ? bias : torch::empty({0}, weight.options()), &comm);
   }
   auto x = copy_in(input, comm);
   return bias.defined() ? torch::linear(x, weight, bias) : torch::linear(x, weight);
