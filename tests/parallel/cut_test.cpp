@@ -7,7 +7,7 @@
 #include "trireme/parallel/tensor_collectives.h"
 #include "trireme/parallel/window.h"
 
-namespace trireme::parallel {
+namespace trireme::parallel::split_test::of_cuts {
 namespace {
 
 using ::testing::ElementsAre;
@@ -63,4 +63,4 @@ TEST(TensorCut, WindowsNeedWhatTheirOutputsTouch) {
 }
 
 }  // namespace
-}  // namespace trireme::parallel
+}  // namespace trireme::parallel::split_test::of_cuts

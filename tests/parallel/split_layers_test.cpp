@@ -8,7 +8,7 @@
 #include "trireme/parallel/maps.h"
 #include "trireme/parallel/shared_linear.h"
 
-namespace trireme::parallel {
+namespace trireme::parallel::split_test::of_layers {
 namespace {
 
 using nn::BatchNorm2d;
@@ -198,4 +198,4 @@ TEST(SplitLayers, HideTheSumOfGradients) {
 }
 
 }  // namespace
-}  // namespace trireme::parallel
+}  // namespace trireme::parallel::split_test::of_layers

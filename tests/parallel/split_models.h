@@ -11,7 +11,7 @@
 #include "trireme/parallel/tensor_collectives.h"
 #include "trireme/parallel/tensor_parallel.h"
 
-namespace trireme::parallel {
+namespace trireme::parallel::split_test {
 
 inline void expect_close(const torch::Tensor& found, const torch::Tensor& expected, const std::string& what,
                          double relative = 1e-4) {
@@ -77,4 +77,4 @@ inline std::vector<std::string> expect_split_equals_whole(const std::function<to
   return report;
 }
 
-}  // namespace trireme::parallel
+}  // namespace trireme::parallel::split_test

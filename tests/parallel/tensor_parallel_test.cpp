@@ -9,7 +9,7 @@
 #include "trireme/parallel/cross_entropy.h"
 #include "trireme/parallel/repartition.h"
 
-namespace trireme::parallel {
+namespace trireme::parallel::split_test::of_rules {
 namespace {
 
 using nn::Conv2d;
@@ -166,4 +166,4 @@ TEST(TensorParallelBatch, GradientsReturnAsEqualsOrAsAddends) {
 }
 
 }  // namespace
-}  // namespace trireme::parallel
+}  // namespace trireme::parallel::split_test::of_rules

@@ -6,7 +6,7 @@
 #include "trireme/models/model.h"
 #include "trireme/nn/dropout.h"
 
-namespace trireme::parallel {
+namespace trireme::parallel::split_test::of_zoo {
 namespace {
 
 struct Case {
@@ -134,4 +134,4 @@ TEST(ZooSplit, EveryModelHasRules) {
 }
 
 }  // namespace
-}  // namespace trireme::parallel
+}  // namespace trireme::parallel::split_test::of_zoo

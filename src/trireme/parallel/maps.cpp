@@ -6,11 +6,11 @@ namespace trireme::parallel {
 namespace {
 
 using torch::Tensor;
-using OnTensor = std::function<Tensor(const Tensor&)>;
+using MapFunction = std::function<Tensor(const Tensor&)>;
 using Sizes = std::vector<std::int64_t>;
 
 struct Map : torch::CustomClassHolder {
-  OnTensor forward, backward;
+  MapFunction forward, backward;
 };
 
 class Mapped : public torch::autograd::Function<Mapped> {
@@ -27,23 +27,23 @@ class Mapped : public torch::autograd::Function<Mapped> {
   }
 };
 
-Tensor mapped(const Tensor& x, OnTensor forward, OnTensor backward) {
+Tensor mapped(const Tensor& x, MapFunction forward, MapFunction backward) {
   auto map = c10::make_intrusive<Map>();
   map->forward = std::move(forward);
   map->backward = std::move(backward);
   return Mapped::apply(x, map);
 }
 
-OnTensor same() {
+MapFunction same() {
   return [](const Tensor& x) { return x; };
 }
-OnTensor summed(Communicator& comm) {
+MapFunction summed(Communicator& comm) {
   return [&comm](const Tensor& x) { return all_reduced(x, comm); };
 }
-OnTensor gathered(std::int64_t dim, const Sizes& sizes, Communicator& comm) {
+MapFunction gathered(std::int64_t dim, const Sizes& sizes, Communicator& comm) {
   return [dim, sizes, &comm](const Tensor& x) { return all_gathered(x, dim, sizes, comm); };
 }
-OnTensor own(std::int64_t dim, const Sizes& sizes, Communicator& comm) {
+MapFunction own(std::int64_t dim, const Sizes& sizes, Communicator& comm) {
   auto range = ranges_of(sizes)[comm.rank()];
   return [dim, range](const Tensor& x) { return x.narrow(dim, range.begin, range.end - range.begin).contiguous(); };
 }

@@ -18,7 +18,7 @@ torch::Tensor gather_batch(const torch::Tensor& own, const std::vector<std::int6
 
 namespace {
 
-MadeSplit batch(torch::nn::Module& module, const Fitting& fitting) {
+MadeSplit flatten_batch(torch::nn::Module& module, const Fitting& fitting) {
   auto& layer = dynamic_cast<nn::FlattenImpl&>(module);
   if (!fitting.placement.whole()) refuse(fitting, "the layers before it must not be split");
   fitting.batch_gathered();
@@ -27,7 +27,7 @@ MadeSplit batch(torch::nn::Module& module, const Fitting& fitting) {
   }});
 }
 
-constexpr Kind kFlatten[] = {{"batch", batch}};
+constexpr Kind kFlatten[] = {{"batch", flatten_batch}};
 
 }  // namespace
 

@@ -15,7 +15,7 @@
 namespace trireme::parallel {
 namespace {
 
-MadeSplit made(OnTensor forward) { return std::make_shared<nn::Split>(nn::Split{std::move(forward)}); }
+MadeSplit split_by(OnTensor forward) { return std::make_shared<nn::Split>(nn::Split{std::move(forward)}); }
 
 std::int64_t at(const torch::ExpandingArray<2>& pair, int d) { return (*pair)[d]; }
 
@@ -36,36 +36,36 @@ std::array<std::int64_t, 2> padding_of(const nn::Conv2dImpl& layer, const Fittin
   return same;
 }
 
-MadeSplit out_channels(torch::nn::Module& module, const Fitting& fitting) {
+MadeSplit conv_out_channels(torch::nn::Module& module, const Fitting& fitting) {
   auto& layer = dynamic_cast<nn::Conv2dImpl&>(module);
   if (layer.options.groups() != 1) refuse(fitting, "a convolution in groups is split by space only");
   const Cut cut{0, 1, sizes_for(fitting, layer.weight.size(0), "channels")};
   fitting.cut(layer.weight, cut);
   if (layer.bias.defined()) fitting.cut(layer.bias, cut);
-  return made([&layer, enter = shared_input(fitting)](const torch::Tensor& x) { return layer.plain(enter(x)); });
+  return split_by([&layer, enter = shared_input(fitting)](const torch::Tensor& x) { return layer.plain(enter(x)); });
 }
 
-MadeSplit in_channels(torch::nn::Module& module, const Fitting& fitting) {
+MadeSplit conv_in_channels(torch::nn::Module& module, const Fitting& fitting) {
   auto& layer = dynamic_cast<nn::Conv2dImpl&>(module);
   if (layer.options.groups() != 1) refuse(fitting, "a convolution in groups is split by space only");
   auto padding = padding_of(layer, fitting);
   auto [enter, sizes] = part_input(fitting, 1);
   fitting.cut(layer.weight, {1, 1, sizes});
-  return made([&layer, padding, enter = enter, &comm = fitting.comm](const torch::Tensor& x) {
+  return split_by([&layer, padding, enter = enter, &comm = fitting.comm](const torch::Tensor& x) {
     const auto& options = layer.options;
     auto y = sum_out(torch::conv2d(enter(x), layer.weight, {}, options.stride(), padding, options.dilation()), comm);
     return layer.bias.defined() ? y.add_(layer.bias.view({1, -1, 1, 1})) : y;
   });
 }
 
-MadeSplit space(torch::nn::Module& module, const Fitting& fitting) {
+MadeSplit conv_space(torch::nn::Module& module, const Fitting& fitting) {
   auto& layer = dynamic_cast<nn::Conv2dImpl&>(module);
   const auto& options = layer.options;
   auto padding = padding_of(layer, fitting);
   Window window{at(options.kernel_size(), 0), at(options.stride(), 0), padding[0], at(options.dilation(), 0)};
   padding[0] = 0;
   auto enter = window_input(fitting, 2, window).enter;
-  return made([&layer, padding, enter, &comm = fitting.comm](const torch::Tensor& x) {
+  return split_by([&layer, padding, enter, &comm = fitting.comm](const torch::Tensor& x) {
     const auto& set = layer.options;
     auto bias = layer.bias.defined() ? copy_in(layer.bias, comm) : torch::Tensor();
     return torch::conv2d(enter(x), copy_in(layer.weight, comm), bias, set.stride(), padding, set.dilation(),
@@ -79,7 +79,7 @@ MadeSplit pool_space(torch::nn::Module& module, const Fitting& fitting) {
   Window window{at(options.kernel_size(), 0), at(options.stride(), 0), at(options.padding(), 0),
                 at(options.dilation(), 0)};
   auto enter = window_input(fitting, 2, window, -std::numeric_limits<double>::infinity()).enter;
-  return made([&options, enter](const torch::Tensor& x) {
+  return split_by([&options, enter](const torch::Tensor& x) {
     return torch::max_pool2d(enter(x), options.kernel_size(), options.stride(), {0, at(options.padding(), 1)},
                              options.dilation());
   });
@@ -90,7 +90,7 @@ MadeSplit connected_channels(torch::nn::Module& module, const Fitting& fitting) 
   auto sizes = sizes_for(fitting, layer.weight.size(2), "channels");
   fitting.cut(layer.weight, {2, 1, sizes});
   if (layer.bias.defined()) fitting.cut(layer.bias, {0, 1, sizes});
-  return made([&layer, enter = shared_input(fitting)](const torch::Tensor& x) { return layer.plain(enter(x)); });
+  return split_by([&layer, enter = shared_input(fitting)](const torch::Tensor& x) { return layer.plain(enter(x)); });
 }
 
 // Along height (0) or width (1).
@@ -103,10 +103,12 @@ MadeSplit connected_places(torch::nn::Module& module, const Fitting& fitting) {
   auto [enter, sizes] = window_input(fitting, 2 + kAxis, window);
   fitting.cut(layer.weight, {kAxis, 1, sizes});
   if (layer.bias.defined()) fitting.cut(layer.bias, {1 + kAxis, 1, sizes});
-  return made([&layer, padding, enter = enter](const torch::Tensor& x) { return layer.connect(enter(x), padding); });
+  return split_by(
+      [&layer, padding, enter = enter](const torch::Tensor& x) { return layer.connect(enter(x), padding); });
 }
 
-constexpr Kind kConvolution[] = {{"out-channels", out_channels}, {"in-channels", in_channels}, {"space", space}};
+constexpr Kind kConvolution[] = {
+    {"out-channels", conv_out_channels}, {"in-channels", conv_in_channels}, {"space", conv_space}};
 constexpr Kind kPooling[] = {{"space", pool_space}};
 constexpr Kind kLocallyConnected[] = {
     {"channels", connected_channels}, {"height", connected_places<0>}, {"width", connected_places<1>}};

@@ -9,7 +9,7 @@
 namespace trireme::parallel {
 namespace {
 
-MadeSplit channels(torch::nn::Module& module, const Fitting& fitting) {
+MadeSplit norm_channels(torch::nn::Module& module, const Fitting& fitting) {
   auto& layer = dynamic_cast<nn::BatchNorm2dImpl&>(module);
   auto [enter, sizes] = part_input(fitting, 1);
   for (const auto& tensor : {layer.weight, layer.bias, layer.running_mean, layer.running_var}) {
@@ -47,7 +47,7 @@ torch::Tensor normalized(nn::BatchNorm2dImpl& layer, const torch::Tensor& x, dou
   return y * per_channel(copy_in(layer.weight, comm)) + per_channel(copy_in(layer.bias, comm));
 }
 
-MadeSplit space(torch::nn::Module& module, const Fitting& fitting) {
+MadeSplit norm_space(torch::nn::Module& module, const Fitting& fitting) {
   auto& layer = dynamic_cast<nn::BatchNorm2dImpl&>(module);
   const auto& at = fitting.placement;
   if (at.dim != 2 && at.dim != 3) refuse(fitting, "its input is not split by space");
@@ -56,7 +56,7 @@ MadeSplit space(torch::nn::Module& module, const Fitting& fitting) {
       [&layer, share, &comm = fitting.comm](const torch::Tensor& x) { return normalized(layer, x, share, comm); }});
 }
 
-constexpr Kind kNormalization[] = {{"channels", channels}, {"space", space}};
+constexpr Kind kNormalization[] = {{"channels", norm_channels}, {"space", norm_space}};
 
 }  // namespace
 

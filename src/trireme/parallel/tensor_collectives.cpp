@@ -10,7 +10,7 @@
 namespace trireme::parallel {
 namespace {
 
-DType type_of(const torch::Tensor& tensor) {
+DType element_type(const torch::Tensor& tensor) {
   switch (tensor.scalar_type()) {
     case torch::kFloat32:
       return DType::f32;
@@ -77,7 +77,7 @@ void wait_all(std::vector<Message>& messages) {
 }  // namespace
 
 View view_of(const torch::Tensor& tensor) {
-  return {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
+  return {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), element_type(tensor)};
 }
 
 torch::Tensor all_reduced(const torch::Tensor& mine, Communicator& comm, Op op) {
