@@ -64,6 +64,7 @@ void expect_equal_training(const Case& one) {
     return torch::cross_entropy_loss(scores.view({-1, shape.classes}), target.flatten());
   });
   run_threads(one.ranks, [&](Communicator& comm) {
+    torch::set_num_threads(1);  // the ranks share the cores
     Mesh mesh(comm, {1, 1, one.ranks});
     auto& model = *made[comm.rank()];
     auto split = tensor_parallel(model, mesh, default_rules(one.name, model), batch.input);
@@ -107,6 +108,7 @@ TEST(ZooSplit, AlexNetsHybridLearnsAsTheWhole) {
   auto loss = torch::cross_entropy_loss(made[2]->forward(batch.input), batch.target);
   loss.backward();
   run_threads(2, [&](Communicator& comm) {
+    torch::set_num_threads(1);
     auto& model = *made[comm.rank()];
     TensorParallel split(
         model, [&](torch::Tensor x) { return model.forward(x); }, comm, TensorRules("flatten=batch,fc1=column,fc2=row"),
