@@ -40,7 +40,7 @@ TEST(CheckCommand, PrintsATableOfAllAlgorithms) {
   EXPECT_THAT(outcome.text, HasSubstr("all-reduce      ring                     1..5,9"));
   std::size_t proven = 0;
   for (std::size_t at = 0; (at = outcome.text.find("  proven\n", at)) != std::string::npos; ++at) ++proven;
-  EXPECT_EQ(proven, algorithms().size() + pipeline::kinds().size());
+  EXPECT_EQ(proven, algorithms().size() + pipelines::kinds().size());
   EXPECT_THAT(outcome.text,
               HasSubstr("pipeline        1f1b                     1..5,9       1..24 micro-batches     144"));
   EXPECT_THAT(outcome.text, HasSubstr("\n5 pipeline schedules proven in 1152 cases\n"));

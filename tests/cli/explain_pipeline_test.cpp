@@ -30,7 +30,7 @@ TEST(ExplainPipelineCommand, DrawsTheChart) {
 }
 
 TEST(ExplainPipelineCommand, GivesJson) {
-  for (const auto& kind : pipeline::kinds()) {
+  for (const auto& kind : pipelines::kinds()) {
     auto outcome = run_trireme(fmt::format("explain pipeline:{} --stages 3 --micro-batches 6 --json", kind.name));
     ASSERT_EQ(outcome.code, 0) << kind.name;
     json answer = json::parse(outcome.text);

@@ -115,7 +115,7 @@ TEST_P(Schedules, EqualOneWorker) {
             stages, [&, stages = stages, micro_batches = micro_batches, samples = samples](Communicator& world) {
               auto net = make_net(tied, normalizes);
               Mesh mesh(world, {.pipe = stages});
-              Pipeline pipe(*net, net->chain, mesh, input_of(0, 1),
+              Pipeline pipe(*net, net->chain, mesh,
                             {.schedule = GetParam(), .micro_batches = micro_batches, .recompute = recompute});
               for (int step = 0; step < 3; ++step) {
                 pipe.step({.input = input_of(step, samples), .target = target_of(step, samples), .loss = loss_of});
@@ -133,7 +133,7 @@ TEST_P(Schedules, GoTogetherWithReplicas) {
   run_threads(4, [&](Communicator& world) {
     auto net = make_net();
     Mesh mesh(world, {.data = 2, .pipe = 2});
-    Pipeline pipe(*net, net->chain, mesh, input_of(0, 1), {.schedule = GetParam(), .micro_batches = 4});
+    Pipeline pipe(*net, net->chain, mesh, {.schedule = GetParam(), .micro_batches = 4});
     auto replicas = data_parallel(pipe.part(), mesh.data(), {.op = Op::sum});
     for (int step = 0; step < 2; ++step) {
       const int from = 8 * mesh.place().data;
@@ -151,7 +151,7 @@ TEST_P(Schedules, GoTogetherWithReplicas) {
 
 std::vector<std::string> synchronous_kinds() {
   std::vector<std::string> names;
-  for (const auto& kind : pipeline::kinds()) {
+  for (const auto& kind : pipelines::kinds()) {
     if (kind.synchronous) names.emplace_back(kind.name);
   }
   return names;
@@ -204,7 +204,7 @@ TEST(PipeDream, EqualsItsDelayedSemantics) {
       run_threads(stages, [&](Communicator& world) {
         auto net = make_net();
         Mesh mesh(world, {.pipe = stages});
-        Pipeline pipe(*net, net->chain, mesh, input_of(0, 1),
+        Pipeline pipe(*net, net->chain, mesh,
                       {.schedule = "pipedream", .micro_batches = 5, .starts = starts, .vertical_sync = vertical});
         Pipeline::Batch batch{.loss = loss_of, .update = [&] { sgd(pipe.part()); }};
         for (int step = 0; step < 2; ++step) {
@@ -232,7 +232,7 @@ TEST(Pipelines, EvaluateAndSayWhatTheyHold) {
   run_threads(2, [&](Communicator& world) {
     auto net = make_net();
     Mesh mesh(world, {.pipe = 2});
-    Pipeline pipe(*net, net->chain, mesh, input_of(0, 1), {.schedule = "interleaved", .micro_batches = 2});
+    Pipeline pipe(*net, net->chain, mesh, {.schedule = "interleaved", .micro_batches = 2});
     net->eval();
     auto output = pipe.evaluate(input_of(0, 4));
     EXPECT_EQ(output.defined(), pipe.last());
@@ -246,6 +246,17 @@ TEST(Pipelines, EvaluateAndSayWhatTheyHold) {
   });
 }
 
+TEST(Pipelines, AreMadeOfASequentialInALine) {
+  run_threads(2, [&](Communicator& world) {
+    torch::nn::Sequential model(Linear(6, 6), torch::nn::Tanh(), Linear(6, 6));
+    model->to(torch::kFloat64);
+    Mesh mesh(world, {.pipe = 2});
+    auto net = trireme::pipeline(model, mesh, {.micro_batches = 2});
+    net.step({.input = input_of(0, 4), .target = target_of(0, 4), .loss = loss_of});
+    for (auto& parameter : net.part().parameters()) EXPECT_TRUE(parameter.grad().defined());
+  });
+}
+
 TEST(Pipelines, NameTheStageThatIsMissing) {
   Options options;
   options.timeout_s = 0.3;
@@ -255,7 +266,7 @@ TEST(Pipelines, NameTheStageThatIsMissing) {
         [](Communicator& world) {
           auto net = make_net();
           Mesh mesh(world, {.pipe = 2});
-          Pipeline pipe(*net, net->chain, mesh, input_of(0, 1), {.micro_batches = 2});
+          Pipeline pipe(*net, net->chain, mesh, {.micro_batches = 2});
           if (pipe.last()) std::this_thread::sleep_for(std::chrono::seconds(2));
           pipe.step({.input = input_of(0, 4), .target = target_of(0, 4), .loss = loss_of});
         },
@@ -272,7 +283,7 @@ TEST(Pipelines, RefuseWhatCannotBe) {
       run_threads(stages, [&](Communicator& world) {
         auto net = make_net(true);
         Mesh mesh(world, {.pipe = stages});
-        Pipeline pipe(*net, net->chain, mesh, input_of(0, 1), options);
+        Pipeline pipe(*net, net->chain, mesh, options);
       });
     } catch (const ConfigError& error) {
       return error.what();

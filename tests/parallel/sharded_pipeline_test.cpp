@@ -69,7 +69,7 @@ void expect_equals_one_worker(const std::string& schedule, ShardKind kind, sync:
   run_threads(4, [&](Communicator& world) {
     TiedStages net;
     Mesh mesh(world, {.data = 2, .pipe = 2});
-    Pipeline pipe(net, net.chain, mesh, features_at(0), {.schedule = schedule, .micro_batches = 3, .segment = 1});
+    Pipeline pipe(net, net.chain, mesh, {.schedule = schedule, .micro_batches = 3, .segment = 1}, features_at(0));
     Sharded sharded(units_of(pipe.stages()), mesh.data(), {.what = kind, .turn = turn, .apart = {"fc0.weight"}});
     sharded.watch(pipe.stages());
     std::vector<Tensor> pieces;
@@ -77,7 +77,10 @@ void expect_equals_one_worker(const std::string& schedule, ShardKind kind, sync:
     torch::optim::Adam optimizer(pieces, 0.01);
     auto mine = [&](const Tensor& all) { return all.chunk(2)[mesh.place().data]; };
     for (int step = 0; step < kStageSteps; ++step) {
-      pipe.step({.input = mine(features_at(step)), .target = mine(targets_at(step)), .loss = squared_loss});
+      pipe.step({.input = mine(features_at(step)),
+                 .target = mine(targets_at(step)),
+                 .loss = squared_loss,
+                 .sums_tied = false});
       sharded.finish();
       sharded.sum_tied(mesh.pipe(), {"fc0.weight"});
       optimizer.step();

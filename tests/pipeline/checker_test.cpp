@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 using enum Action::Kind;
@@ -253,4 +253,4 @@ TEST(PipelineChecker, CountsWhatIsHeld) {
 }
 
 }  // namespace
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -10,7 +10,7 @@
 #include "trireme/base/error.h"
 #include "trireme/pipeline/page.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 using nlohmann::json;
@@ -91,4 +91,4 @@ TEST(PipelineDrawing, ThePageHoldsEveryComputation) {
 }
 
 }  // namespace
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -6,7 +6,7 @@
 #include "trireme/base/error.h"
 #include "trireme/pipeline/checker.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 using enum Action::Kind;
@@ -135,4 +135,4 @@ TEST(PipelineSchedule, RefusesInOneLine) {
 }
 
 }  // namespace
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

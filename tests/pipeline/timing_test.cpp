@@ -8,7 +8,7 @@
 
 #include "trireme/base/error.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 using enum Action::Kind;
@@ -113,4 +113,4 @@ TEST(PipelineTiming, RefusesCostsOfOtherParts) {
 }
 
 }  // namespace
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -117,7 +117,7 @@ TEST(MeshChoice, SaysWhatWouldFit) {
 }
 
 TEST(MeshChoice, EveryKindIsPredicted) {
-  for (const auto& kind : pipeline::kinds()) {
+  for (const auto& kind : pipelines::kinds()) {
     std::vector<PieceCost> pieces(9, {"piece", 1, 2, 100, 10, 20});
     MeshQuestion question{.pieces = pieces, .workers = 4, .batch = 16, .micro_batches = 8, .kind = kind.name};
     question.machine = {1e-3, 1e4, 0, 3};

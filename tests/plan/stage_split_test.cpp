@@ -14,7 +14,7 @@
 namespace trireme::plan {
 namespace {
 
-using pipeline::Action;
+using pipelines::Action;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -61,9 +61,9 @@ void for_each_cut(std::size_t pieces, std::size_t parts,
 struct Oracle {
   std::span<const PieceCost> pieces;
   int stages, micro_batches, chunks;
-  const pipeline::Kind& kind;
+  const pipelines::Kind& kind;
   const Machine& machine;
-  pipeline::Schedule schedule = pipeline::make(kind.name, stages, micro_batches, chunks);
+  pipelines::Schedule schedule = pipelines::make(kind.name, stages, micro_batches, chunks);
 
   double sum(std::size_t begin, std::size_t end, auto member) const {
     double total = 0;
@@ -120,7 +120,7 @@ TEST(StageSplit, IsTheBestOfAllCuts) {
   Random random;
   int limited = 0, impossible = 0;
   for (int trial = 0; trial < 3000; ++trial) {
-    const auto& kind = pipeline::kinds()[trial % pipeline::kinds().size()];
+    const auto& kind = pipelines::kinds()[trial % pipelines::kinds().size()];
     int chunks = kind.in_chunks ? random.whole(1, 3) : 1, stages = random.whole(1, 4);
     auto pieces = random.pieces(random.whole(stages * chunks, stages * chunks + 5));
     int micro_batches = random.whole(1, 7);
@@ -161,14 +161,14 @@ TEST(StageSplit, TimedIsTheQuickestOfAllWhenPlayed) {
   Random random;
   int better = 0;
   for (int trial = 0; trial < 300; ++trial) {
-    const auto& kind = pipeline::kinds()[trial % pipeline::kinds().size()];
+    const auto& kind = pipelines::kinds()[trial % pipelines::kinds().size()];
     int chunks = kind.in_chunks ? 2 : 1, stages = random.whole(1, 3), micro_batches = random.whole(1, 6);
     auto pieces = random.pieces(random.whole(stages * chunks, stages * chunks + 3));
     Machine machine{random.real(0, 0.2), random.real(20, 400), 0, 3};
     if (trial % 2) machine.memory_bytes = static_cast<std::uint64_t>(random.whole(300, 1500));
     Oracle oracle{pieces, stages, micro_batches, chunks, kind, machine};
     auto played = [&](const std::vector<std::size_t>& ends) {
-      return pipeline::time_of(oracle.schedule, costs_of(pieces, ends, kind.splits_backward, machine)).makespan_s;
+      return pipelines::time_of(oracle.schedule, costs_of(pieces, ends, kind.splits_backward, machine)).makespan_s;
     };
     double best = kNever;
     for_each_cut(pieces.size(), static_cast<std::size_t>(stages) * chunks, [&](const auto& ends) {
@@ -188,10 +188,10 @@ TEST(StageSplit, TimedIsNeverWorseWhereThereAreMany) {
   Random random;
   auto pieces = random.pieces(40);
   Machine machine{0.01, 1e4, 0, 3};
-  const auto& kind = pipeline::find_kind("1f1b");
+  const auto& kind = pipelines::find_kind("1f1b");
   auto beat = best_split(pieces, 6, 12, kind, machine), timed = best_timed_split(pieces, 6, 12, kind, machine);
-  auto schedule = pipeline::make("1f1b", 6, 12);
-  EXPECT_LE(timed.step_s, pipeline::time_of(schedule, costs_of(pieces, beat.ends, false, machine)).makespan_s);
+  auto schedule = pipelines::make("1f1b", 6, 12);
+  EXPECT_LE(timed.step_s, pipelines::time_of(schedule, costs_of(pieces, beat.ends, false, machine)).makespan_s);
   EXPECT_EQ(timed.ends.back(), 40u);
 }
 
@@ -200,32 +200,32 @@ TEST(StageSplit, ByHand) {
   std::vector<PieceCost> pieces(4, {"", 0.25, 0.75, 10, 5, 0});
   pieces[3].forward_s = 1, pieces[3].backward_s = 2;
   Machine machine{0, 1e9, 0, 3};
-  auto split = best_split(pieces, 2, 4, pipeline::find_kind("1f1b"), machine);
+  auto split = best_split(pieces, 2, 4, pipelines::find_kind("1f1b"), machine);
   EXPECT_THAT(split.ends, ElementsAre(3, 4));
   EXPECT_DOUBLE_EQ(split.slowest_s, 3);
   EXPECT_DOUBLE_EQ(split.step_s, 6 + 3 * 3);              // through both stages once, then three more beats
   EXPECT_THAT(split.memory_bytes, ElementsAre(120, 35));  // 3·30 + 2·15, 3·10 + 5
   machine.memory_bytes = 100;
-  split = best_split(pieces, 2, 4, pipeline::find_kind("1f1b"), machine);
+  split = best_split(pieces, 2, 4, pipelines::find_kind("1f1b"), machine);
   EXPECT_THAT(split.ends, ElementsAre(2, 4));
   EXPECT_TRUE(split.fits);
   machine.memory_bytes = 10;
-  EXPECT_FALSE(best_split(pieces, 2, 4, pipeline::find_kind("1f1b"), machine).fits);
+  EXPECT_FALSE(best_split(pieces, 2, 4, pipelines::find_kind("1f1b"), machine).fits);
 }
 
 TEST(StageSplit, IsQuickForManyPieces) {
   Random random;
   auto pieces = random.pieces(150);
   Machine machine{0.01, 1e3, 0, 3};
-  EXPECT_EQ(best_split(pieces, 16, 32, pipeline::find_kind("1f1b"), machine).ends.size(), 16u);
-  EXPECT_EQ(best_split(pieces, 8, 32, pipeline::find_kind("interleaved"), machine, 2).ends.size(), 16u);
+  EXPECT_EQ(best_split(pieces, 16, 32, pipelines::find_kind("1f1b"), machine).ends.size(), 16u);
+  EXPECT_EQ(best_split(pieces, 8, 32, pipelines::find_kind("interleaved"), machine, 2).ends.size(), 16u);
 }
 
 TEST(StageSplit, RefusesMorePartsThanPieces) {
   std::vector<PieceCost> pieces(5);
   auto message = [&](int stages, std::string_view kind) -> std::string {
     try {
-      best_split(pieces, stages, 1, pipeline::find_kind(kind), {}, 2);
+      best_split(pieces, stages, 1, pipelines::find_kind(kind), {}, 2);
     } catch (const ConfigError& error) {
       return error.what();
     }

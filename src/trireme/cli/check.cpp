@@ -38,14 +38,14 @@ std::vector<int> ranks_of(const Options& options) {
 constexpr std::string_view kPipeline = "pipeline:";
 
 // Pipelines are asked for by "pipeline:1f1b", or with everything else.
-std::vector<const pipeline::Kind*> chosen_pipelines(const Options& options) {
+std::vector<const pipelines::Kind*> chosen_pipelines(const Options& options) {
   if (options.algorithm.starts_with(kPipeline)) {
     if (!options.collective.empty()) throw ConfigError("--collective: has no meaning with a pipeline");
-    return {&pipeline::find_kind(std::string_view(options.algorithm).substr(kPipeline.size()))};
+    return {&pipelines::find_kind(std::string_view(options.algorithm).substr(kPipeline.size()))};
   }
-  std::vector<const pipeline::Kind*> all;
+  std::vector<const pipelines::Kind*> all;
   if (!options.collective.empty() || !options.algorithm.empty()) return all;
-  for (const pipeline::Kind& kind : pipeline::kinds()) all.push_back(&kind);
+  for (const pipelines::Kind& kind : pipelines::kinds()) all.push_back(&kind);
   return all;
 }
 
@@ -102,10 +102,10 @@ void print_json(const PipelineProof& proof) {
 }
 
 template <typename Row>
-std::pair<int, int> check_pipelines(const Options& options, const std::vector<const pipeline::Kind*>& list,
+std::pair<int, int> check_pipelines(const Options& options, const std::vector<const pipelines::Kind*>& list,
                                     const std::vector<int>& ranks, Row row) {
   int failed = 0, cases = 0;
-  for (const pipeline::Kind* kind : list) {
+  for (const pipelines::Kind* kind : list) {
     const PipelineProof proof = prove_pipeline(*kind, ranks);
     failed += proof.error.has_value();
     cases += proof.cases;
@@ -122,7 +122,7 @@ std::pair<int, int> check_pipelines(const Options& options, const std::vector<co
 void check_all(const Options& options) {
   const std::vector<int> ranks = ranks_of(options);
   const std::vector<const Algorithm*> list = chosen(options);
-  const std::vector<const pipeline::Kind*> pipelines = chosen_pipelines(options);
+  const std::vector<const pipelines::Kind*> pipelines = chosen_pipelines(options);
   const bool shows_progress = isatty(STDERR_FILENO) != 0;
   const auto row = [](auto&&... cells) { fmt::print("{:<15} {:<24} {:<12} {:<20} {:>6} {:>7}  {}\n", cells...); };
   if (!options.json) row("collective", "algorithm", "ranks", "counts", "cases", "rounds", "result");

@@ -6,7 +6,7 @@
 
 namespace trireme::cli {
 
-PipelineProof prove_pipeline(const pipeline::Kind& kind, const std::vector<int>& ranks) {
+PipelineProof prove_pipeline(const pipelines::Kind& kind, const std::vector<int>& ranks) {
   PipelineProof proof{kind.name, {}, 0, std::nullopt};
   for (int stages : ranks) {
     if (stages > kMostStagesToCheck) continue;
@@ -14,7 +14,7 @@ PipelineProof prove_pipeline(const pipeline::Kind& kind, const std::vector<int>&
     for (int micro_batches = 1; micro_batches <= kMostMicroBatchesToCheck; ++micro_batches) {
       for (int chunks = 1; chunks <= (kind.in_chunks ? kMostChunksToCheck : 1); ++chunks) {
         ++proof.cases;
-        auto faults = pipeline::faults_of(pipeline::make(kind.name, stages, micro_batches, chunks));
+        auto faults = pipelines::faults_of(pipelines::make(kind.name, stages, micro_batches, chunks));
         if (faults.empty()) continue;
         proof.error =
             fmt::format("{} stages, {} micro-batches, {} chunks: {}", stages, micro_batches, chunks, faults[0]);

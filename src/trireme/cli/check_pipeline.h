@@ -18,6 +18,6 @@ struct PipelineProof {
   std::optional<std::string> error;  // the first fault
 };
 // Of every number of stages among `ranks` that is not above kMostStagesToCheck.
-PipelineProof prove_pipeline(const pipeline::Kind& kind, const std::vector<int>& ranks);
+PipelineProof prove_pipeline(const pipelines::Kind& kind, const std::vector<int>& ranks);
 
 }  // namespace trireme::cli

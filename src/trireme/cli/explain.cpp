@@ -69,7 +69,7 @@ const Algorithm& choose(const Options& options) {
   }
   names.push_back("auto");
   std::string pipelines;
-  for (const pipeline::Kind& kind : pipeline::kinds()) pipelines += fmt::format(", {}{}", kPipelinePrefix, kind.name);
+  for (const pipelines::Kind& kind : pipelines::kinds()) pipelines += fmt::format(", {}{}", kPipelinePrefix, kind.name);
   throw ConfigError(
       fmt::format("no algorithm '{}'; there are: {}{}", options.algorithm, fmt::join(names, ", "), pipelines));
 }

@@ -25,17 +25,17 @@ double cost_of(const std::string& text, std::string_view flag) {
 
 // name, stages, micro_batches, chunks, synchronous, time, bubble, bubble_formula (null where none holds), latency,
 // messages, idle and held by stage, actions by stage: [[kind, micro-batch, chunk, begin, end]]
-nlohmann::ordered_json json_of(const pipeline::Picture& picture) {
+nlohmann::ordered_json json_of(const pipelines::Picture& picture) {
   const auto& schedule = picture.schedule;
   auto actions = nlohmann::ordered_json::array();
   for (const auto& list : picture.timing.actions) {
     auto row = nlohmann::ordered_json::array();
     for (const auto& [action, begin, end] : list) {
-      row.push_back({pipeline::name(action.kind), action.micro_batch, action.chunk, begin, end});
+      row.push_back({pipelines::name(action.kind), action.micro_batch, action.chunk, begin, end});
     }
     actions.push_back(std::move(row));
   }
-  auto formula = pipeline::bubble_by_formula(picture);
+  auto formula = pipelines::bubble_by_formula(picture);
   return {{"pipeline", schedule.name},
           {"stages", schedule.stages},
           {"micro_batches", schedule.micro_batches},
@@ -45,9 +45,9 @@ nlohmann::ordered_json json_of(const pipeline::Picture& picture) {
           {"bubble", std::max(0.0, picture.timing.bubble)},
           {"bubble_formula", formula ? nlohmann::ordered_json(*formula) : nlohmann::ordered_json(nullptr)},
           {"latency", picture.timing.first_latency_s},
-          {"messages", pipeline::count_messages(schedule)},
+          {"messages", pipelines::count_messages(schedule)},
           {"idle", picture.timing.idle_s},
-          {"held", pipeline::most_held(schedule)},
+          {"held", pipelines::most_held(schedule)},
           {"actions", std::move(actions)}};
 }
 
@@ -63,7 +63,7 @@ void add_pipeline_flags(CLI::App& command, PipelineQuestion& question) {
 
 std::string explain_pipeline(std::string_view name, const CLI::App& command, const PipelineQuestion& question,
                              bool html, bool full, bool json) {
-  const pipeline::Kind& kind = pipeline::find_kind(name);
+  const pipelines::Kind& kind = pipelines::find_kind(name);
   if (!kind.in_chunks && command.count("--chunks") > 0) {
     throw ConfigError(
         fmt::format("--chunks: has no meaning with pipeline:{}; it belongs to pipeline:interleaved", name));
@@ -72,16 +72,16 @@ std::string explain_pipeline(std::string_view name, const CLI::App& command, con
   auto number = [](const std::string& text, std::string_view flag, int most) {
     return static_cast<int>(parse_integer(text, flag, 1, most));
   };
-  auto picture = pipeline::picture_of(name, number(question.stages, "--stages", kMostStages),
+  auto picture = pipelines::picture_of(name, number(question.stages, "--stages", kMostStages),
                                       number(question.micro_batches, "--micro-batches", kMostMicroBatches),
                                       number(question.chunks, "--chunks", kMostChunks),
                                       cost_of(question.forward, "--forward"), cost_of(question.backward, "--backward"));
-  if (html) return pipeline::draw_page(picture);
+  if (html) return pipelines::draw_page(picture);
   if (json) {
     fmt::print("{}\n", json_of(picture).dump());
   } else {
     Terminal terminal = standard_output();
-    fmt::print("{}", pipeline::draw_text(picture, {terminal.color, full, terminal.width}));
+    fmt::print("{}", pipelines::draw_text(picture, {terminal.color, full, terminal.width}));
   }
   return "";
 }

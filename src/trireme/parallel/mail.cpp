@@ -9,7 +9,7 @@
 namespace trireme::parallel {
 namespace {
 
-using pipeline::Action;
+using pipelines::Action;
 
 bool of_gradient(const Action& action) {
   return action.kind == Action::Kind::receive_gradient || action.kind == Action::Kind::send_gradient;
@@ -24,7 +24,7 @@ std::uint64_t tag_of(const Action& action) {
 
 // The action as a part of a sentence.
 std::string words(const Action& action, int stage, int peer) {
-  const bool receives = pipeline::receives(action);
+  const bool receives = pipelines::receives(action);
   return fmt::format("stage {} {} the {} of micro-batch {} {} stage {}", stage,
                      receives ? "waited for" : "could not send",
                      of_gradient(action) ? "gradients (backward)" : "activations (forward)", action.micro_batch,
@@ -50,7 +50,7 @@ const Forms& Mail::forms(const Action& action) const {
 
 void Mail::expect(const Action& receive, std::int64_t rows) {
   Letter letter;
-  letter.peer = pipeline::peer_of(receive, pipe_.size(), pipe_.rank());
+  letter.peer = pipelines::peer_of(receive, pipe_.size(), pipe_.rank());
   for (const auto& form : forms(receive)) {
     letter.values.emplace_back();
     if (of_gradient(receive) && !torch::isFloatingType(form.type)) continue;
@@ -77,7 +77,7 @@ nn::Values Mail::take(const Action& receive) {
 void Mail::send(const Action& send, const nn::Values& values, std::int64_t rows) {
   while (!sent_.empty() && std::ranges::all_of(sent_.front().letter.works, &Work::done)) sent_.pop_front();
   Letter letter;
-  letter.peer = pipeline::peer_of(send, pipe_.size(), pipe_.rank());
+  letter.peer = pipelines::peer_of(send, pipe_.size(), pipe_.rank());
   const auto& expected = forms(send);
   TRIREME_CHECK(values.size() == expected.size());
   for (std::size_t k = 0; k < values.size(); ++k) {

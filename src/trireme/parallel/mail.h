@@ -25,12 +25,12 @@ class Mail {
   Mail(Communicator& pipe, std::vector<Forms> after, torch::Device device);
 
   // Begins to receive what this action waits for. In the order of the stage's actions.
-  void expect(const pipeline::Action& receive, std::int64_t rows);
+  void expect(const pipelines::Action& receive, std::int64_t rows);
   // Waits for it. Undefined where a value has no gradient. Throws, as the communicator does, with the stage, the
   // micro-batch and the direction in the text.
-  nn::Values take(const pipeline::Action& receive);
+  nn::Values take(const pipelines::Action& receive);
   // Does not wait. A gradient that is missing travels as zeros.
-  void send(const pipeline::Action& send, const nn::Values& values, std::int64_t rows);
+  void send(const pipelines::Action& send, const nn::Values& values, std::int64_t rows);
   // Until all that was sent has left.
   void flush();
 
@@ -44,13 +44,13 @@ class Mail {
     int peer = 0;
   };
   struct Sent {
-    pipeline::Action action;
+    pipelines::Action action;
     Letter letter;
   };
-  using Key = std::tuple<pipeline::Action::Kind, int, int>;
-  static Key key_of(const pipeline::Action& action) { return {action.kind, action.micro_batch, action.chunk}; }
-  const Forms& forms(const pipeline::Action& action) const;
-  void wait(const pipeline::Action& action, Letter& letter);
+  using Key = std::tuple<pipelines::Action::Kind, int, int>;
+  static Key key_of(const pipelines::Action& action) { return {action.kind, action.micro_batch, action.chunk}; }
+  const Forms& forms(const pipelines::Action& action) const;
+  void wait(const pipelines::Action& action, Letter& letter);
 
   Communicator& pipe_;
   const std::vector<Forms> after_;

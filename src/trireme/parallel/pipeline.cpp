@@ -19,7 +19,7 @@ namespace {
 
 using parallel::Forms;
 using parallel::Starts;
-using pipeline::Action;
+using pipelines::Action;
 
 constexpr std::size_t kExpectAhead = 2;  // messages that are received while others are worked on
 
@@ -65,8 +65,10 @@ double PipelineUsage::busy_s() const {
 }
 
 struct Pipeline::Impl {
-  Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, const torch::Tensor& example,
-       const PipelineOptions& wanted);
+  Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, const PipelineOptions& wanted);
+
+  // Before the first batch, or the like of it.
+  void learn(const torch::Tensor& example);
 
   using Key = std::pair<int, int>;  // micro-batch, chunk
 
@@ -84,14 +86,14 @@ struct Pipeline::Impl {
   torch::nn::Module& model;
   Mesh& mesh;
   const PipelineOptions options;
-  const pipeline::Kind& kind;
+  const pipelines::Kind& kind;
   const nn::Chain chain;
   const int stages, stage, chunks;
   const Starts starts;
   parallel::Holdings held;
   std::shared_ptr<torch::nn::Module> part;
   parallel::TiedWeights tied;
-  parallel::Mail mail;
+  std::optional<parallel::Mail> mail;
   std::vector<parallel::Stage> parts;
   bool apart = true;  // each parameter's gradient comes in one backward
 
@@ -106,12 +108,11 @@ struct Pipeline::Impl {
   double latency_from = 0;
 };
 
-Pipeline::Impl::Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, const torch::Tensor& example,
-                     const PipelineOptions& wanted)
+Pipeline::Impl::Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, const PipelineOptions& wanted)
     : model(whole),
       mesh(grid),
       options(wanted),
-      kind(pipeline::find_kind(wanted.schedule)),
+      kind(pipelines::find_kind(wanted.schedule)),
       chain(std::move(pieces)),
       stages(grid.shape().pipe),
       stage(grid.place().pipe),
@@ -119,9 +120,8 @@ Pipeline::Impl::Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, con
       starts(starts_of(whole, chain, wanted, static_cast<std::size_t>(stages) * chunks)),
       held(parallel::holdings_of(whole, chain, starts, stages, stage)),
       part(nn::module_of(held.parameters, held.buffers)),
-      tied(whole, chain, starts, grid.pipe()),
-      mail(grid.pipe(), forms_after(whole, chain, starts, example), example.device()) {
-  pipeline::make(options.schedule, stages, options.micro_batches, options.chunks);  // refuses what cannot be
+      tied(whole, chain, starts, grid.pipe()) {
+  pipelines::make(options.schedule, stages, options.micro_batches, options.chunks);  // refuses what cannot be
   std::set<const void*> seen;
   for (int chunk = 0; chunk < chunks; ++chunk) {
     const auto at = static_cast<std::size_t>(part_of(chunk));
@@ -137,7 +137,6 @@ Pipeline::Impl::Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, con
       }
     }
   }
-  if (options.release) parallel::release_others(model, held);
   if (!kind.synchronous) {
     if (!tied.groups().empty()) {
       throw ConfigError(
@@ -153,6 +152,12 @@ Pipeline::Impl::Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, con
   usage.weights_s.resize(chunks);
 }
 
+void Pipeline::Impl::learn(const torch::Tensor& example) {
+  if (mail) return;
+  mail.emplace(mesh.pipe(), forms_after(model, chain, starts, example), example.device());
+  if (options.release) parallel::release_others(model, held);
+}
+
 // The actions in their order, with receives begun some messages ahead.
 void Pipeline::Impl::run(std::span<const Action> actions, const Batch& batch) {
   std::map<int, std::size_t> last_gradient;  // by chunk: where its weights' gradients are complete
@@ -163,31 +168,31 @@ void Pipeline::Impl::run(std::span<const Action> actions, const Batch& batch) {
   std::size_t ahead = 0, expected = 0;
   for (std::size_t k = 0; k < actions.size(); ++k) {
     for (; ahead < actions.size() && expected < kExpectAhead; ++ahead) {
-      if (!pipeline::receives(actions[ahead])) continue;
-      mail.expect(actions[ahead], rows.at(actions[ahead].micro_batch));
+      if (!pipelines::receives(actions[ahead])) continue;
+      mail->expect(actions[ahead], rows.at(actions[ahead].micro_batch));
       ++expected;
     }
-    if (pipeline::receives(actions[k])) --expected;
+    if (pipelines::receives(actions[k])) --expected;
     const bool final = actions[k].kind == completes && last_gradient.at(actions[k].chunk) == k;
     act(actions[k], batch, final);
   }
-  mail.flush();
+  mail->flush();
 }
 
 void Pipeline::Impl::act(const Action& action, const Batch& batch, bool final) {
   const Key key{action.micro_batch, action.chunk};
   switch (action.kind) {
     case Action::Kind::receive_activation:
-      activations[key] = mail.take(action);
+      activations[key] = mail->take(action);
       break;
     case Action::Kind::receive_gradient:
-      gradients[key] = mail.take(action);
+      gradients[key] = mail->take(action);
       break;
     case Action::Kind::send_activation:
-      mail.send(action, activations.extract(key).mapped(), rows.at(action.micro_batch));
+      mail->send(action, activations.extract(key).mapped(), rows.at(action.micro_batch));
       break;
     case Action::Kind::send_gradient:
-      mail.send(action, gradients.extract(key).mapped(), rows.at(action.micro_batch));
+      mail->send(action, gradients.extract(key).mapped(), rows.at(action.micro_batch));
       break;
     case Action::Kind::forward:
       forward(action, batch);
@@ -287,13 +292,18 @@ void Pipeline::Impl::forget(int micro_batch) {
   version_of.erase(micro_batch);
 }
 
-Pipeline::Pipeline(torch::nn::Module& model, nn::Chain chain, Mesh& mesh, const torch::Tensor& example,
-                   const PipelineOptions& options)
-    : impl_(std::make_unique<Impl>(model, std::move(chain), mesh, example, options)) {}
+Pipeline::Pipeline(torch::nn::Module& model, nn::Chain chain, Mesh& mesh, const PipelineOptions& options,
+                   const torch::Tensor& example)
+    : impl_(std::make_unique<Impl>(model, std::move(chain), mesh, options)) {
+  if (example.defined()) impl_->learn(example);
+}
+Pipeline::Pipeline(Pipeline&&) noexcept = default;
+Pipeline& Pipeline::operator=(Pipeline&&) noexcept = default;
 Pipeline::~Pipeline() = default;
 
 void Pipeline::step(const Batch& batch) {
   auto& my = *impl_;
+  my.learn(batch.input);
   const auto samples = batch.input.size(0);
   my.first = my.kind.synchronous ? 0 : my.first + my.count;
   my.count = static_cast<int>(std::min<std::int64_t>(samples, my.options.micro_batches));
@@ -301,11 +311,11 @@ void Pipeline::step(const Batch& batch) {
     my.rows[my.first + k] = begin_of(samples, my.count, k + 1) - begin_of(samples, my.count, k);
   }
   ++my.usage.steps;
-  const double waited = my.mail.waited();
+  const double waited = my.mail->waited();
   if (!my.kind.synchronous) {
-    my.run(pipeline::step_of_stream(my.stages, my.stage, my.first, my.count), batch);
+    my.run(pipelines::step_of_stream(my.stages, my.stage, my.first, my.count), batch);
   } else {
-    const auto schedule = pipeline::make(my.options.schedule, my.stages, my.count, my.options.chunks);
+    const auto schedule = pipelines::make(my.options.schedule, my.stages, my.count, my.options.chunks);
     const auto& actions = schedule.actions[static_cast<std::size_t>(my.stage)];
     if (batch.replicas) {
       auto exchange = batch.replicas->in_parts();
@@ -317,7 +327,7 @@ void Pipeline::step(const Batch& batch) {
     if (batch.sums_tied) my.tied.sum_gradients();
     my.rows.clear();
   }
-  my.usage.waited_s += my.mail.waited() - waited;
+  my.usage.waited_s += my.mail->waited() - waited;
 }
 
 void Pipeline::skip(const Batch& batch) {
@@ -328,13 +338,14 @@ void Pipeline::skip(const Batch& batch) {
 void Pipeline::drain(const Batch& batch) {
   auto& my = *impl_;
   if (my.kind.synchronous) return;
-  my.run(pipeline::drain_of_stream(my.stages, my.stage, my.first + my.count), batch);
+  my.run(pipelines::drain_of_stream(my.stages, my.stage, my.first + my.count), batch);
   my.first = my.count = 0;
   my.stream_from = my.versions->newest();
 }
 
 torch::Tensor Pipeline::evaluate(const torch::Tensor& input) {
   auto& my = *impl_;
+  my.learn(input);
   const auto rows = input.size(0);
   nn::Values values;
   for (int chunk = 0; chunk < my.chunks; ++chunk) {
@@ -343,13 +354,13 @@ torch::Tensor Pipeline::evaluate(const torch::Tensor& input) {
       values = {input};
     } else if (my.stages > 1) {
       const Action receive{Action::Kind::receive_activation, 0, chunk};
-      my.mail.expect(receive, rows);
-      values = my.mail.take(receive);
+      my.mail->expect(receive, rows);
+      values = my.mail->take(receive);
     }
     values = my.parts[chunk].evaluate(std::move(values));
-    if (!my.last_part(here) && my.stages > 1) my.mail.send({Action::Kind::send_activation, 0, chunk}, values, rows);
+    if (!my.last_part(here) && my.stages > 1) my.mail->send({Action::Kind::send_activation, 0, chunk}, values, rows);
   }
-  my.mail.flush();
+  my.mail->flush();
   return last() ? values.at(0) : torch::Tensor();
 }
 
@@ -368,7 +379,9 @@ bool Pipeline::synchronous() const { return impl_->kind.synchronous; }
 parallel::TiedWeights& Pipeline::tied() { return impl_->tied; }
 int Pipeline::parts() const { return impl_->stages * impl_->chunks; }
 const PipelineOptions& Pipeline::options() const { return impl_->options; }
-std::uint64_t Pipeline::bytes_sent() const { return impl_->mail.bytes_sent() + impl_->mesh.pipe().bytes_sent(); }
+std::uint64_t Pipeline::bytes_sent() const {
+  return (impl_->mail ? impl_->mail->bytes_sent() : 0) + impl_->mesh.pipe().bytes_sent();
+}
 const PipelineUsage& Pipeline::usage() const { return impl_->usage; }
 
 void Pipeline::clear_usage() {

@@ -1,9 +1,9 @@
 // A model cut into stages, one after the other on the workers of a mesh's pipe axis, fed micro-batch by micro-batch:
 //
 //   trireme::Mesh mesh(world, {.data = 2, .pipe = 2});
-//   trireme::Pipeline net(model, trireme::nn::chain_of(model), mesh, example, {.schedule = "1f1b", .micro_batches =
-//   8}); auto replicas = trireme::data_parallel(net.part(), mesh.data()); torch::optim::SGD
-//   optimizer(net.part().parameters(), 0.1);
+//   auto net = trireme::pipeline(model, mesh, {.micro_batches = 8});  // a torch::nn::Sequential
+//   auto replicas = trireme::data_parallel(net.part(), mesh.data());
+//   torch::optim::SGD optimizer(net.part().parameters(), 0.1);
 //   ... net.step({.input = input, .target = target, .loss = loss, .replicas = &replicas}); optimizer.step();
 //
 // Every worker of a replica is given the same batch; the first stage reads its input, the last its target. All calls
@@ -46,12 +46,13 @@ struct PipelineUsage {
 
 class Pipeline {
  public:
-  // `example`: at least one sample, to learn the shapes from. Throws ConfigError where the model has too few pieces.
-  Pipeline(torch::nn::Module& model, nn::Chain chain, Mesh& mesh, const torch::Tensor& example,
-           const PipelineOptions& options = {});
+  // Throws ConfigError where the model has too few pieces. What crosses from stage to stage is learned from the first
+  // batch, or from `example`, at least one sample; then what other stages hold is given back.
+  Pipeline(torch::nn::Module& model, nn::Chain chain, Mesh& mesh, const PipelineOptions& options = {},
+           const torch::Tensor& example = {});
+  Pipeline(Pipeline&&) noexcept;
+  Pipeline& operator=(Pipeline&&) noexcept;
   ~Pipeline();
-  Pipeline(const Pipeline&) = delete;
-  Pipeline& operator=(const Pipeline&) = delete;
 
   struct Batch {
     torch::Tensor input, target;
@@ -95,6 +96,13 @@ class Pipeline {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+inline Pipeline pipeline(torch::nn::Sequential model, Mesh& mesh, const PipelineOptions& options = {}) {
+  return Pipeline(*model, nn::chain_of(model), mesh, options);
+}
+inline Pipeline pipeline(torch::nn::Module& model, nn::Chain chain, Mesh& mesh, const PipelineOptions& options = {}) {
+  return Pipeline(model, std::move(chain), mesh, options);
+}
 
 namespace parallel {
 

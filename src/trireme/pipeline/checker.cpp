@@ -7,7 +7,7 @@
 
 #include "trireme/pipeline/lists.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 using enum Action::Kind;
@@ -236,4 +236,4 @@ std::vector<int> most_held(const Schedule& schedule) {
   return most;
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -12,7 +12,7 @@
 
 #include "trireme/pipeline/schedule.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 // How many unreceived messages from one stage to another are enough: 1, in chunks a few more.
 int enough_capacity(const Schedule& schedule);
@@ -25,4 +25,4 @@ std::vector<std::string> faults_of(const Schedule& schedule);  // with enough_ca
 // The most activations that each stage holds at once, counted from the actions.
 std::vector<int> most_held(const Schedule& schedule);
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

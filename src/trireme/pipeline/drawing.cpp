@@ -6,7 +6,7 @@
 
 #include "trireme/pipeline/lists.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 using enum Action::Kind;
 
@@ -73,4 +73,4 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Picture& picture
   return facts;
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -7,7 +7,7 @@
 
 #include "trireme/pipeline/timing.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 // A schedule of kinds() that was timed with equal costs.
 struct Picture {
@@ -35,4 +35,4 @@ std::optional<double> bubble_by_formula(const Picture& picture);
 std::size_t count_messages(const Schedule& schedule);
 bool computes(const Action& action);  // forward, backward or weight_gradient
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

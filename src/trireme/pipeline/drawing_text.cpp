@@ -7,7 +7,7 @@
 #include "trireme/pipeline/checker.h"
 #include "trireme/pipeline/drawing.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 using enum Action::Kind;
@@ -158,4 +158,4 @@ std::string draw_text(const Picture& picture, const TextStyle& style) {
   return out;
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

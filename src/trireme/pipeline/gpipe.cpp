@@ -5,7 +5,7 @@
 #include "trireme/pipeline/kinds.h"
 #include "trireme/pipeline/lists.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 Schedule make_gpipe(int stages, int micro_batches, int) {
   Schedule schedule;
@@ -20,4 +20,4 @@ Schedule make_gpipe(int stages, int micro_batches, int) {
 
 int held_by_gpipe(int, int micro_batches, int, int) { return micro_batches; }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -10,7 +10,7 @@
 #include "trireme/pipeline/kinds.h"
 #include "trireme/pipeline/lists.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 int megatron_holds(int stages, int chunks, int stage) { return 2 * (stages - 1 - stage) + (chunks - 1) * stages + 1; }
@@ -124,4 +124,4 @@ std::optional<double> bubble_of_interleaved(int stages, int micro_batches, int c
   return (stages - 1.0) / (static_cast<double>(chunks) * micro_batches + stages - 1.0);
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

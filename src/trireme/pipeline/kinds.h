@@ -2,7 +2,7 @@
 #pragma once
 #include "trireme/pipeline/schedule.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 Schedule make_gpipe(int stages, int micro_batches, int chunks);
 Schedule make_one_f_one_b(int stages, int micro_batches, int chunks);
@@ -19,4 +19,4 @@ std::optional<double> bubble_of_one_f_one_b(int stages, int micro_batches, int c
 std::optional<double> bubble_of_interleaved(int stages, int micro_batches, int chunks);
 std::optional<double> bubble_of_zero_bubble(int stages, int micro_batches, int chunks);
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 using enum Action::Kind;
 
@@ -73,4 +73,4 @@ void receive_in_order(Schedule& schedule) {
   }
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

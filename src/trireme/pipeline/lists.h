@@ -5,7 +5,7 @@
 
 #include "trireme/pipeline/schedule.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 inline Action forward_of(int micro_batch, int chunk = 0) { return {Action::Kind::forward, micro_batch, chunk}; }
 inline Action backward_of(int micro_batch, int chunk = 0) { return {Action::Kind::backward, micro_batch, chunk}; }
@@ -27,4 +27,4 @@ Action match_of(const Action& action, int stages, int stage);
 bool sends(const Action& action);
 bool receives(const Action& action);
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -7,7 +7,7 @@
 #include "trireme/pipeline/kinds.h"
 #include "trireme/pipeline/lists.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 Schedule make_one_f_one_b(int stages, int micro_batches, int) {
   Schedule schedule;
@@ -31,4 +31,4 @@ std::optional<double> bubble_of_one_f_one_b(int stages, int micro_batches, int) 
   return (stages - 1.0) / (micro_batches + stages - 1.0);
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -8,7 +8,7 @@
 #include "trireme/base/error.h"
 #include "trireme/pipeline/checker.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 using enum Action::Kind;
@@ -121,4 +121,4 @@ std::string draw_page(const Picture& picture) {
       title_of(picture), kPageStyle, data, kPageScript);
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

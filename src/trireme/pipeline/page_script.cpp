@@ -1,6 +1,6 @@
 #include "trireme/pipeline/page.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 const char kPageScript[] = R"js(
 'use strict';
@@ -176,4 +176,4 @@ for (const one of scrolls) one.onscroll = () => scrolls.forEach(other => { other
 if (hash.get('micro-batch')) { pinned = true; pick(+hash.get('micro-batch')); }
 )js";
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -1,6 +1,6 @@
 #include "trireme/pipeline/page.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 const char kPageStyle[] = R"css(
 :root {
@@ -71,4 +71,4 @@ dt { color: var(--soft); } dd { margin: 0; }
 #tip b { display: block; }
 )css";
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

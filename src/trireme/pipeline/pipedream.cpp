@@ -9,7 +9,7 @@
 #include "trireme/pipeline/kinds.h"
 #include "trireme/pipeline/lists.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 void finish(std::vector<Action>& computed, int micro_batch) {
@@ -46,4 +46,4 @@ Schedule make_pipedream(int stages, int micro_batches, int) {
   return schedule;
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

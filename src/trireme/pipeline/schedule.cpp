@@ -8,7 +8,7 @@
 #include "trireme/base/error.h"
 #include "trireme/pipeline/kinds.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 constexpr std::array kKinds{
@@ -70,4 +70,4 @@ std::string_view name(Action::Kind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

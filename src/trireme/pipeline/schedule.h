@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 struct Action {
   enum class Kind : std::uint8_t {
@@ -75,4 +75,4 @@ std::vector<Action> drain_of_stream(int stages, int stage, int forwards_done);
 // "backward", "receive_gradient", …
 std::string_view name(Action::Kind kind);
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -9,7 +9,7 @@
 #include "trireme/base/error.h"
 #include "trireme/pipeline/lists.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 namespace {
 
 using enum Action::Kind;
@@ -133,4 +133,4 @@ Costs equal_costs(const Schedule& schedule, double forward, double backward) {
 
 Timing time_of(const Schedule& schedule, const Costs& costs) { return Play(schedule, costs).run(); }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

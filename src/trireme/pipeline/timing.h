@@ -7,7 +7,7 @@
 
 #include "trireme/pipeline/schedule.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 // Seconds for one micro-batch, by part; an empty list is all zeros. `backward` is of inputs and weights; where the
 // schedule splits it, of inputs alone, and `weights` the rest.
@@ -35,4 +35,4 @@ struct Timing {
 // The schedule must be free of faults; throws ConfigError where one waits for ever or costs are not one for each part.
 Timing time_of(const Schedule& schedule, const Costs& costs);
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

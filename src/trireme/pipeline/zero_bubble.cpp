@@ -9,7 +9,7 @@
 #include "trireme/pipeline/kinds.h"
 #include "trireme/pipeline/lists.h"
 
-namespace trireme::pipeline {
+namespace trireme::pipelines {
 
 Schedule make_zero_bubble(int stages, int micro_batches, int) {
   Schedule schedule;
@@ -34,4 +34,4 @@ std::optional<double> bubble_of_zero_bubble(int stages, int micro_batches, int) 
   return (stages - 1.0) / (3.0 * micro_batches + stages - 1.0);
 }
 
-}  // namespace trireme::pipeline
+}  // namespace trireme::pipelines

@@ -12,7 +12,7 @@
 namespace trireme::plan {
 namespace {
 
-using pipeline::Action;
+using pipelines::Action;
 
 void check(const MeshQuestion& question) {
   if (question.workers < 1 || question.batch < 1 || question.micro_batches < 1 || question.pieces.empty()) {
@@ -28,7 +28,7 @@ void check(const MeshQuestion& question) {
 class Prediction {
  public:
   Prediction(const MeshQuestion& question, const MeshShape& shape)
-      : question_(question), kind_(pipeline::find_kind(question.kind)), machine_(question.machine) {
+      : question_(question), kind_(pipelines::find_kind(question.kind)), machine_(question.machine) {
     option_.shape = shape;
   }
 
@@ -121,7 +121,7 @@ class Prediction {
 
   void time() {
     const auto& ends = option_.split.ends;
-    auto schedule = pipeline::make(kind_.name, option_.shape.pipe, option_.micro_batches, chunks());
+    auto schedule = pipelines::make(kind_.name, option_.shape.pipe, option_.micro_batches, chunks());
     auto costs = costs_of(pieces_, ends, schedule.splits_backward, machine_);
     std::vector<double> parameters(schedule.stages, 0), counts(schedule.stages, 0);
     for (std::size_t part = 0, i = 0; part < ends.size(); ++part) {
@@ -130,7 +130,7 @@ class Prediction {
         counts[part % schedule.stages] += 1;
       }
     }
-    auto timing = pipeline::time_of(schedule, costs);
+    auto timing = pipelines::time_of(schedule, costs);
     option_.step_s = timing.makespan_s;
     double longest = 0;
     for (int stage = 0; stage < schedule.stages; ++stage) {
@@ -150,7 +150,7 @@ class Prediction {
 
   // The exchange begins with the last micro-batch's backward (asynchronous: with the first's) and ends no sooner than
   // the last piece's share after the stage's last action.
-  double gradients_done(const std::vector<pipeline::Timed>& actions, double seconds, double pieces) const {
+  double gradients_done(const std::vector<pipelines::Timed>& actions, double seconds, double pieces) const {
     if (seconds == 0) return 0;
     double begin = 0, end = 0;
     bool seen = false;
@@ -164,7 +164,7 @@ class Prediction {
     return std::max(end + last, begin + seconds);
   }
 
-  void explain(const pipeline::Timing& timing, double gradients) {
+  void explain(const pipelines::Timing& timing, double gradients) {
     std::string text = fmt::format("stages compute {}", format_seconds(*std::ranges::max_element(timing.busy_s)));
     if (option_.shape.pipe > 1) text += fmt::format(", bubble {:.0f} %", 100 * timing.bubble);
     if (option_.shape.tensor > 1) text += fmt::format(", exchanges inside layers {} in all", format_seconds(inside_s_));
@@ -176,7 +176,7 @@ class Prediction {
   }
 
   const MeshQuestion& question_;
-  const pipeline::Kind& kind_;
+  const pipelines::Kind& kind_;
   Machine machine_;
   MeshOption option_;
   std::vector<PieceCost> pieces_;

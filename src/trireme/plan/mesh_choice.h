@@ -2,7 +2,7 @@
 //
 // Pieces were measured on one worker with micro-batches of batch / micro_batches samples. Along data each replica takes
 // its share of every micro-batch and gradients are all-reduced by a ring, hidden by the last backward except the last
-// piece's; along pipe the chain is cut by best_split and its schedule played by pipeline::time_of; along tensor pieces
+// piece's; along pipe the chain is cut by best_split and its schedule played by pipelines::time_of; along tensor pieces
 // that can be split take their share of compute, weights and activations, and all-reduce inside the layer.
 #pragma once
 #include <span>
@@ -34,7 +34,7 @@ struct MeshQuestion {
   int workers = 1, batch = 1, micro_batches = 1;
   Machine machine;
   std::span<const TensorCost> tensor_costs;  // by piece; empty: none can be split
-  std::string_view kind = "1f1b";            // of pipeline::kinds()
+  std::string_view kind = "1f1b";            // of pipelines::kinds()
   int chunks = 2;                            // of a stage, for kinds in chunks
   Saving saving;
 };

@@ -41,7 +41,7 @@ class SplitCosts {
 // no other exceeds in every chunk.
 class StageMemory {
  public:
-  StageMemory(const pipeline::Kind& kind, int stages, int micro_batches, int chunks);
+  StageMemory(const pipelines::Kind& kind, int stages, int micro_batches, int chunks);
   // The bytes of a stage, from its chunks' parameters and kept bytes.
   double bytes(int stage, std::span<const double> parameters, std::span<const double> kept, double state_factor) const;
 

@@ -19,7 +19,7 @@ void add(std::vector<std::vector<int>>& most, const std::vector<int>& now) {
 
 }  // namespace
 
-StageMemory::StageMemory(const pipeline::Kind& kind, int stages, int micro_batches, int chunks)
+StageMemory::StageMemory(const pipelines::Kind& kind, int stages, int micro_batches, int chunks)
     : versions_(!kind.synchronous), in_flight_(stages) {
   if (chunks == 1) {
     for (int stage = 0; stage < stages; ++stage) {
@@ -27,14 +27,14 @@ StageMemory::StageMemory(const pipeline::Kind& kind, int stages, int micro_batch
     }
     return;
   }
-  auto schedule = pipeline::make(kind.name, stages, micro_batches, chunks);
-  auto frees = schedule.splits_backward ? pipeline::Action::Kind::weight_gradient : pipeline::Action::Kind::backward;
+  auto schedule = pipelines::make(kind.name, stages, micro_batches, chunks);
+  auto frees = schedule.splits_backward ? pipelines::Action::Kind::weight_gradient : pipelines::Action::Kind::backward;
   for (int stage = 0; stage < stages; ++stage) {
     std::vector<int> now(chunks, 0);
     for (const auto& action : schedule.actions[stage]) {
-      now[action.chunk] += action.kind == pipeline::Action::Kind::forward;
+      now[action.chunk] += action.kind == pipelines::Action::Kind::forward;
       now[action.chunk] -= action.kind == frees;
-      if (action.kind == pipeline::Action::Kind::forward) add(in_flight_[stage], now);
+      if (action.kind == pipelines::Action::Kind::forward) add(in_flight_[stage], now);
     }
   }
 }

@@ -64,7 +64,7 @@ std::vector<std::size_t> cheapest(std::size_t pieces, std::size_t parts, const S
 
 class Splitter {
  public:
-  Splitter(std::span<const PieceCost> pieces, int stages, int micro_batches, const pipeline::Kind& kind,
+  Splitter(std::span<const PieceCost> pieces, int stages, int micro_batches, const pipelines::Kind& kind,
            const Machine& machine, int chunks)
       : costs_(pieces, machine), memory_(kind, stages, micro_batches, chunks), stages_(stages), chunks_(chunks) {
     // With equal parts of p seconds the step takes M·v·p + (S − 1)·fill·v·p; the bubble formula says what `fill` is.
@@ -142,7 +142,7 @@ double ring_seconds(double bytes, int workers, const Machine& machine) {
   return 2.0 * (workers - 1) * (machine.latency_s + bytes / workers / machine.bytes_per_s);
 }
 
-StageSplit best_split(std::span<const PieceCost> pieces, int stages, int micro_batches, const pipeline::Kind& kind,
+StageSplit best_split(std::span<const PieceCost> pieces, int stages, int micro_batches, const pipelines::Kind& kind,
                       const Machine& machine, int chunks) {
   if (!kind.in_chunks) chunks = 1;
   if (stages < 1 || micro_batches < 1 || chunks < 1) {

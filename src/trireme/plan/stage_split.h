@@ -40,18 +40,18 @@ struct StageSplit {
 // The fastest split into stages · chunks parts (chunks counts for kinds in chunks) among those that fit. A stage holds
 // parameters · state_factor, what the kind's schedule keeps in flight there, and in an asynchronous kind another copy
 // of its weights for each micro-batch in flight after the first. Throws ConfigError for more parts than pieces.
-StageSplit best_split(std::span<const PieceCost> pieces, int stages, int micro_batches, const pipeline::Kind& kind,
+StageSplit best_split(std::span<const PieceCost> pieces, int stages, int micro_batches, const pipelines::Kind& kind,
                       const Machine& machine, int chunks = 2);
 
-// What pipeline::time_of needs to play such a split.
-pipeline::Costs costs_of(std::span<const PieceCost> pieces, std::span<const std::size_t> ends, bool splits_backward,
+// What pipelines::time_of needs to play such a split.
+pipelines::Costs costs_of(std::span<const PieceCost> pieces, std::span<const std::size_t> ends, bool splits_backward,
                          const Machine& machine);
 
 // The split whose schedule takes least when it is played with these costs, among those that fit: all are tried where
 // they are few, else cuts of best_split are moved by a piece at a time while that helps. Splits with the same beat
 // differ in that, above all in 1F1B. `step_s` is what was played.
 StageSplit best_timed_split(std::span<const PieceCost> pieces, int stages, int micro_batches,
-                            const pipeline::Kind& kind, const Machine& machine, int chunks = 2);
+                            const pipelines::Kind& kind, const Machine& machine, int chunks = 2);
 
 // ---- stages that are replicated (Narayanan et al., PipeDream, 2019, §3.1) ----
 

@@ -6,9 +6,9 @@
 
 namespace trireme::plan {
 
-pipeline::Costs costs_of(std::span<const PieceCost> pieces, std::span<const std::size_t> ends, bool splits_backward,
+pipelines::Costs costs_of(std::span<const PieceCost> pieces, std::span<const std::size_t> ends, bool splits_backward,
                          const Machine& machine) {
-  pipeline::Costs costs;
+  pipelines::Costs costs;
   for (std::size_t part = 0, i = 0; part < ends.size(); ++part) {
     double forward = 0, backward = 0;
     for (; i < ends[part]; ++i) {
@@ -32,13 +32,13 @@ constexpr double kMostActions = 2e6;  // played in a search through all splits: 
 // Plays splits and keeps the quickest that fits.
 class Trial {
  public:
-  Trial(std::span<const PieceCost> pieces, int stages, int micro_batches, const pipeline::Kind& kind,
+  Trial(std::span<const PieceCost> pieces, int stages, int micro_batches, const pipelines::Kind& kind,
         const Machine& machine, int chunks)
       : pieces_(pieces),
         machine_(machine),
         costs_(pieces, machine),
         memory_(kind, stages, micro_batches, chunks),
-        schedule_(pipeline::make(kind.name, stages, micro_batches, chunks)),
+        schedule_(pipelines::make(kind.name, stages, micro_batches, chunks)),
         split_(best_split(pieces, stages, micro_batches, kind, machine, chunks)) {
     split_.step_s = played(split_.ends);
   }
@@ -54,7 +54,7 @@ class Trial {
 
  private:
   double played(const std::vector<std::size_t>& ends) const {
-    return pipeline::time_of(schedule_, costs_of(pieces_, ends, schedule_.splits_backward, machine_)).makespan_s;
+    return pipelines::time_of(schedule_, costs_of(pieces_, ends, schedule_.splits_backward, machine_)).makespan_s;
   }
   void attempt(const std::vector<std::size_t>& ends) {
     for (double bytes : stage_bytes(costs_, memory_, ends, schedule_.stages)) {
@@ -121,14 +121,14 @@ class Trial {
   const Machine& machine_;
   SplitCosts costs_;
   StageMemory memory_;
-  pipeline::Schedule schedule_;
+  pipelines::Schedule schedule_;
   StageSplit split_;
 };
 
 }  // namespace
 
 StageSplit best_timed_split(std::span<const PieceCost> pieces, int stages, int micro_batches,
-                            const pipeline::Kind& kind, const Machine& machine, int chunks) {
+                            const pipelines::Kind& kind, const Machine& machine, int chunks) {
   return Trial(pieces, stages, micro_batches, kind, machine, kind.in_chunks ? chunks : 1).run();
 }
 

@@ -67,8 +67,13 @@ Body::Body(const Config& config, Workload& work, Mesh& mesh)
   options.starts = split.starts;
   split_ = split.why;
   if (config.shard != "none") options.segment = 1;
-  pipeline_ = std::make_unique<Pipeline>(*work.model, chain_, mesh, example, options);
+  const auto memory = memory_of_pieces(*work.model, chain_, example);
+  pipeline_ = std::make_unique<Pipeline>(*work.model, chain_, mesh, options, example);
   if (config.shard != "none") shard();
+  for (const auto* stage : pipeline_->stages()) {
+    pieces_.insert(pieces_.end(), memory.begin() + static_cast<std::ptrdiff_t>(stage->first()),
+                   memory.begin() + static_cast<std::ptrdiff_t>(stage->last()));
+  }
 }
 
 void Body::shard() {
@@ -251,6 +256,53 @@ LoadedCheckpoint Body::own_part(const LoadedCheckpoint& checkpoint) const {
   return mine;
 }
 
+void Body::begin_step() {
+  memory_.reset_peak();
+  rest_before_ = static_cast<double>(memory_.of(parallel::MemoryClass::rest).live);
+}
+
+void Body::note_memory(const NamedTensors& optimizer) {
+  double weights = 0, gradients = 0, state = 0;
+  if (sharded_) {
+    weights = static_cast<double>(memory_.of(parallel::MemoryClass::parameters).live);
+    gradients = static_cast<double>(memory_.of(parallel::MemoryClass::gradients).live);
+  } else {
+    for (const auto& parameter : part().parameters()) {
+      weights += static_cast<double>(parameter.nbytes());
+      if (parameter.grad().defined()) gradients += static_cast<double>(parameter.grad().nbytes());
+    }
+  }
+  std::set<std::string> kinds;  // of state: "momentum"; counts of steps are no tensors
+  for (const auto& [name, tensor] : optimizer) {
+    state += static_cast<double>(tensor.nbytes());
+    if (tensor.numel() > 1) kinds.insert(name.substr(name.rfind('.') + 1));
+  }
+  optimizer_tensors_ = static_cast<int>(kinds.size());
+  state_ = std::max(state_, weights + gradients + state);
+  activations_ =
+      std::max(activations_, static_cast<double>(memory_.of(parallel::MemoryClass::rest).peak) - rest_before_);
+}
+
+nlohmann::json Body::memory_numbers() {
+  constexpr double kMega = 1e6;
+  double held = 0;
+  for (const auto& [name, tensor] : pipeline_->holdings().parameters) held += static_cast<double>(tensor.numel());
+  const parallel::MemoryFormula formula{.parameters = held,
+                                        .optimizer_tensors = optimizer_tensors_,
+                                        .shard = parallel::parse_shard_kind(config_.shard),
+                                        .ranks = mesh_.shape().data};
+  const auto& kind = pipelines::find_kind(config_.pipeline);
+  const int chunks = kind.in_chunks ? static_cast<int>(config_.chunks) : 1;
+  const int held_at_once =
+      kind.most_held(mesh_.shape().pipe, static_cast<int>(config_.micro_batches), chunks, mesh_.place().pipe);
+  return {{"state_mb", state_ / kMega},
+          {"state_formula_mb", formula.total() / kMega},
+          {"activations_mb", activations_ / kMega},
+          {"activations_formula_mb",
+           parallel::activation_bytes(pieces_, recompute_of(config_.recompute), (held_at_once + chunks - 1) / chunks) /
+               kMega}};
+}
+
 std::uint64_t Body::bytes_sent() { return pipeline_->bytes_sent() + mesh_.tensor().bytes_sent(); }
 
 std::string Body::describe() const {
@@ -267,6 +319,12 @@ std::string Body::describe() const {
 Body::Report Body::report(double seconds) {
   Report report;
   const int stages = mesh_.shape().pipe;
+  report.numbers = memory_numbers();
+  report.lines.push_back(fmt::format(
+      "memory of the first worker: weights, gradients and optimizer {:.1f} MB (by the formula {:.1f}), activations at "
+      "most {:.1f} MB (by the formula {:.1f})",
+      report.numbers["state_mb"].get<double>(), report.numbers["state_formula_mb"].get<double>(),
+      report.numbers["activations_mb"].get<double>(), report.numbers["activations_formula_mb"].get<double>()));
   if (stages < 2) return report;
   const auto& usage = pipeline_->usage();
   const int chunks = pipeline_->parts() / stages;
@@ -292,15 +350,15 @@ Body::Report Body::report(double seconds) {
   mesh_.replica().all_reduce(all);
   if (mesh_.world().rank() != 0) return report;
 
-  pipeline::Costs costs;
+  pipelines::Costs costs;
   for (std::size_t part = 0; part < parts; ++part) {
     costs.forward.push_back(all[kOfPart * part]);
     costs.backward.push_back(all[kOfPart * part + 1]);
     costs.weights.push_back(all[kOfPart * part + 2]);
   }
-  const auto schedule = pipeline::make(config_.pipeline, stages, static_cast<int>(config_.micro_batches),
-                                       static_cast<int>(config_.chunks));
-  const auto timing = pipeline::time_of(schedule, costs);
+  const auto schedule = pipelines::make(config_.pipeline, stages, static_cast<int>(config_.micro_batches),
+                                        static_cast<int>(config_.chunks));
+  const auto timing = pipelines::time_of(schedule, costs);
   double busy = 0;
   std::vector<double> idle_ms, latency_ms;
   for (int stage = 0; stage < stages; ++stage) {
@@ -309,9 +367,10 @@ Body::Report Body::report(double seconds) {
     idle_ms.push_back(1e3 * its[1]);
     latency_ms.push_back(1e3 * its[2]);
   }
-  report.numbers = {
-      {"bubble", 1 - busy},          {"bubble_formula", timing.bubble},       {"idle_ms", idle_ms},
-      {"latency_ms", latency_ms[0]}, {"forward_ms", nlohmann::json::array()}, {"backward_ms", nlohmann::json::array()}};
+  report.numbers["bubble"] = 1 - busy;
+  report.numbers["bubble_formula"] = timing.bubble;
+  report.numbers["idle_ms"] = idle_ms;
+  report.numbers["latency_ms"] = latency_ms[0];
   for (std::size_t part = 0; part < parts; ++part) {
     report.numbers["forward_ms"].push_back(1e3 * costs.forward[part]);
     report.numbers["backward_ms"].push_back(1e3 * (costs.backward[part] + costs.weights[part]));

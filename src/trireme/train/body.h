@@ -6,6 +6,8 @@
 #include <string>
 
 #include "trireme/data/dataset.h"
+#include "trireme/parallel/memory.h"
+#include "trireme/parallel/memory_formula.h"
 #include "trireme/parallel/mesh.h"
 #include "trireme/parallel/pipeline.h"
 #include "trireme/parallel/shard.h"
@@ -51,6 +53,10 @@ class Body {
   // What this worker holds of a whole checkpoint.
   LoadedCheckpoint own_part(const LoadedCheckpoint& checkpoint) const;
 
+  // At the begin of a step's compute, and at its end with the optimizer's state: what is there, for the report.
+  void begin_step();
+  void note_memory(const NamedTensors& optimizer);
+
   std::uint64_t bytes_sent();                                  // along the pipe and tensor axes, by this worker
   std::string describe() const;                                // one line for the header
   std::size_t parameter_count() const { return parameters_; }  // of the whole model
@@ -71,6 +77,9 @@ class Body {
   // The longest name of something held here that `name` begins with; empty if there is none.
   std::string holder_of(const std::string& name) const;
 
+  nlohmann::json memory_numbers();
+
+  parallel::MemoryWatch memory_;
   const Config& config_;
   Workload& work_;
   Mesh& mesh_;
@@ -79,6 +88,9 @@ class Body {
   std::unique_ptr<Pipeline> pipeline_;
   std::unique_ptr<parallel::Sharded> sharded_;
   std::size_t parameters_ = 0;
+  std::vector<parallel::PieceMemory> pieces_;             // of a micro-batch, of the pieces that are here
+  double rest_before_ = 0, activations_ = 0, state_ = 0;  // bytes, the largest seen
+  int optimizer_tensors_ = 0;
   std::string split_;  // how it was cut, in words
 };
 

@@ -230,7 +230,7 @@ void check_compression(const Config& config) {
 
 // What a model on a mesh can do, and what must go without.
 void check_parallel(const Config& config) {
-  const auto& kind = pipeline::find_kind(config.pipeline);
+  const auto& kind = pipelines::find_kind(config.pipeline);
   at_least("--micro-batches", config.micro_batches, 1);
   at_least("--chunks", config.chunks, 1);
   recompute_of(config.recompute);

@@ -99,9 +99,30 @@ std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::
   return costs;
 }
 
+std::vector<parallel::PieceMemory> memory_of_pieces(torch::nn::Module& model, const nn::Chain& chain,
+                                                    const torch::Tensor& example) {
+  const auto rows = std::min<std::int64_t>(2, example.size(0));
+  const double scale = static_cast<double>(example.size(0)) / static_cast<double>(rows);
+  std::vector<torch::Tensor> before;  // running statistics are not to see this
+  for (const auto& buffer : model.buffers()) before.push_back(buffer.clone());
+  std::vector<parallel::PieceMemory> found;
+  nn::Values inputs{example.narrow(0, 0, rows)};
+  for (std::size_t k = 0; k < chain.size(); ++k) {
+    parallel::Stage stage(model, chain, k, k + 1, {.input_gradients = k > 0});
+    parallel::MemoryWatch memory;
+    auto outputs = stage.forward(0, inputs);
+    found.push_back({scale * static_cast<double>(memory.all().live), scale * static_cast<double>(bytes_of(inputs))});
+    inputs = outputs;
+  }
+  torch::NoGradGuard no_grad;
+  auto buffers = model.buffers();
+  for (std::size_t k = 0; k < before.size(); ++k) buffers[k].copy_(before[k]);
+  return found;
+}
+
 ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::Chain& chain, Mesh& mesh,
                      const torch::Tensor& example) {
-  const auto& kind = pipeline::find_kind(config.pipeline);
+  const auto& kind = pipelines::find_kind(config.pipeline);
   const int stages = mesh.shape().pipe;
   const auto parts = static_cast<std::size_t>(stages * (kind.in_chunks ? static_cast<int>(config.chunks) : 1));
   if (parts == 1) return {{0}, ""};

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trireme/nn/chain.h"
+#include "trireme/parallel/memory_formula.h"
 #include "trireme/parallel/mesh.h"
 #include "trireme/plan/stage_split.h"
 #include "trireme/train/config.h"
@@ -21,5 +22,9 @@ ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::C
 // What the pieces cost this worker with a micro-batch like `example`: the median of some runs.
 std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
                                             const torch::Tensor& example);
+
+// What each keeps of a micro-batch like `example`, and what enters it: from a few samples, scaled.
+std::vector<parallel::PieceMemory> memory_of_pieces(torch::nn::Module& model, const nn::Chain& chain,
+                                                    const torch::Tensor& example);
 
 }  // namespace trireme::train

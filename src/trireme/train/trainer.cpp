@@ -127,6 +127,7 @@ class Run {
     StepTimes times;
 
     synchronize(times, [&] { strategy_->before_forward(now); });
+    if (body_) body_->begin_step();
     learners_.run(count, [&](int k) {  // forward and backward, and where the strategy is in backward the exchange
       learners_[k].update_with(now.lr);
       outcomes[k] = learners_[k].gradients->compute(items[k], asked_to_stop(), hold_up(now.number));
@@ -140,6 +141,7 @@ class Run {
     }
     times.optimizer = now_seconds() - update;
     synchronize(times, [&] { strategy_->after_step(now); });
+    if (body_) body_->note_memory(learners_.first().optimizer->state());
     for (auto& learner : learners_) learner->zero_grad();
 
     last_ = now_seconds();

@@ -36,7 +36,7 @@ std::string choices_of(std::string_view key) {
   if (key == "model.name") return names_of(models::models());
   if (key == "sync.strategy") return names_of(sync::strategies());
   if (key == "sync.compress") return names_of(compress::codecs());
-  if (key == "parallel.pipeline") return names_of(pipeline::kinds());
+  if (key == "parallel.pipeline") return names_of(pipelines::kinds());
   return {};
 }
 
