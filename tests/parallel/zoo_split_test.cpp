@@ -102,7 +102,11 @@ TEST(ZooSplit, LearnsAsTheWholeWhereItIsLarge) {
 }
 
 // AlexNet's hybrid: convolutions by samples, the layers behind them by weights.
-TEST(ZooSplit, AlexNetsHybridLearnsAsTheWhole) {
+class Hybrids : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Rules, Hybrids,
+                         testing::Values("flatten=batch,fc1=column,fc2=row", "fc1=batch-column,fc2=row,fc3=column"));
+
+TEST_P(Hybrids, LearnAsTheWhole) {
   auto made = make_equal([] { return make({"alexnet-small", {{"dropout", "0"}}, 2, 1}); }, 3);
   const auto batch = batch_of(shape_of("alexnet-small"));
   auto loss = torch::cross_entropy_loss(made[2]->forward(batch.input), batch.target);
@@ -111,7 +115,7 @@ TEST(ZooSplit, AlexNetsHybridLearnsAsTheWhole) {
     torch::set_num_threads(1);
     auto& model = *made[comm.rank()];
     TensorParallel split(
-        model, [&](torch::Tensor x) { return model.forward(x); }, comm, TensorRules("flatten=batch,fc1=column,fc2=row"),
+        model, [&](torch::Tensor x) { return model.forward(x); }, comm, TensorRules(GetParam()),
         batch.input.narrow(0, 0, 1));
     EXPECT_EQ(split.partial().size(), 10u);
     const Cut samples{0, 1, {3, 2}};

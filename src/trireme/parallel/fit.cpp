@@ -165,11 +165,11 @@ Tensor Fit::arrive(Entry& entry, const Tensor& input) {
   }
   Call& call = entry.calls[entry.called++];
   call.placement = placement_of(entry.name, call.shape, input);
-  (batch_gathered_ ? entry.behind_batch : entry.before_batch) = true;
-  if (entry.module->as<nn::DropoutImpl>()) return input;
-  if (!entry.fitted) {
-    make(entry, call);
-  } else if (call.placement != entry.calls[0].placement) {
+  const bool dropout = entry.module->as<nn::DropoutImpl>() != nullptr;
+  if (!entry.fitted && !dropout) make(entry, call);
+  (batch_gathered_ ? entry.behind_batch : entry.before_batch) = true;  // one that gathers counts as behind
+  if (dropout) return input;
+  if (call.placement != entry.calls[0].placement) {
     throw ConfigError(fmt::format("tensor rules: {} is used twice, with an input that is {} and one that is {}",
                                   entry.name, text_of(entry.calls[0].placement), text_of(call.placement)));
   }

@@ -1,12 +1,14 @@
 // Linear layers and embeddings in parts. y = x·Wᵀ + b:
 //   column  the outputs are split: each rank has rows of W and of b. x whole, y in parts.
 //   heads   the same for the outputs of attention, whole heads to each rank in each group (query, key, value).
+//   batch-column  the same, of the samples of all ranks, which are gathered on the way in (see repartition.h).
 //   row     the inputs are split: each rank has columns of W. x in parts, the addends of y are summed, then b added.
 //   vocabulary  each rank has rows of the table; it looks up its own, and the rest is zeros that the sum fills.
 #include "trireme/grad/spare_core.h"
 #include "trireme/nn/layers.h"
 #include "trireme/parallel/fitting.h"
 #include "trireme/parallel/maps.h"
+#include "trireme/parallel/repartition.h"
 #include "trireme/parallel/shared_linear.h"
 
 namespace trireme::parallel {
@@ -28,6 +30,19 @@ MadeSplit split_outputs(nn::LinearImpl& layer, const Fitting& fitting, const Cut
 MadeSplit column(torch::nn::Module& module, const Fitting& fitting) {
   auto& layer = dynamic_cast<nn::LinearImpl&>(module);
   return split_outputs(layer, fitting, {0, 1, sizes_for(fitting, layer.weight.size(0), "outputs")});
+}
+
+// No sum of the input's gradients by itself: it is one with returning them to the ranks that have the samples.
+MadeSplit batch_column(torch::nn::Module& module, const Fitting& fitting) {
+  auto& layer = dynamic_cast<nn::LinearImpl&>(module);
+  if (!fitting.placement.whole()) refuse(fitting, "the layers before it must not be split");
+  const Cut cut{0, 1, sizes_for(fitting, layer.weight.size(0), "outputs")};
+  fitting.cut(layer.weight, cut);
+  if (layer.bias.defined()) fitting.cut(layer.bias, cut);
+  fitting.batch_gathered();
+  return std::make_shared<nn::Split>(nn::Split{[&layer, &comm = fitting.comm](const torch::Tensor& x) {
+    return layer.plain(gather_batch(x, batch_sizes(x.size(0), comm), comm, Returned::addends));
+  }});
 }
 
 MadeSplit heads(torch::nn::Module& module, const Fitting& fitting) {
@@ -69,7 +84,7 @@ MadeSplit vocabulary(torch::nn::Module& module, const Fitting& fitting) {
   }});
 }
 
-constexpr Kind kLinear[] = {{"column", column}, {"row", row}, {"heads", heads}};
+constexpr Kind kLinear[] = {{"column", column}, {"row", row}, {"heads", heads}, {"batch-column", batch_column}};
 constexpr Kind kEmbedding[] = {{"vocabulary", vocabulary}};
 
 }  // namespace

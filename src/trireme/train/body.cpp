@@ -38,11 +38,12 @@ bool begins(const std::string& name, const std::string& with) {
 
 // AlexNet's: samples are gathered where convolutions end, and the layers behind are cut in turn.
 std::string hybrid_rules(const torch::nn::Module& model) {
-  std::string rules = "flatten=batch";
+  std::string rules;
   bool column = true;
   for (const auto& item : model.named_modules("", /*include_self=*/false)) {
     if (!item.value()->as<torch::nn::LinearImpl>()) continue;
-    rules += fmt::format(",{}={}", item.key(), column ? "column" : "row");
+    rules += fmt::format("{}{}={}", rules.empty() ? "" : ",", item.key(),
+                         rules.empty() ? "batch-column" : column ? "column" : "row");
     column = !column;
   }
   return rules;

@@ -60,7 +60,7 @@ const std::vector<Case>& cases() {
        "alexnet-small",
        "AlexNet's hybrid on two hosts of 1 Gbit, against data parallelism",
        2,
-       images(32) + Words{"--model", "alexnet-small", "--batch", "64", "--set", "model.args.dropout=0"} + host,
+       images(64) + Words{"--model", "alexnet-small", "--batch", "64", "--set", "model.args.dropout=0"} + host,
        {"--hybrid", "alexnet"},
        {},
        true},
