@@ -79,6 +79,7 @@ nn::Values Stage::forward(int micro_batch, nn::Values inputs) {
   for (std::size_t k = 0; k < segments_.size(); ++k) {
     if (watch_) watch_->before_forward(k);
     inputs = forward_segment(k, std::move(inputs), all[k]);
+    if (probe_) probe_();
     if (watch_) watch_->after_forward(k);
   }
   return inputs;
@@ -120,6 +121,7 @@ nn::Values Stage::backward(int micro_batch, nn::Values gradients, bool last) {
   for (std::size_t k = segments_.size(); k-- > 0;) {
     if (watch_) watch_->before_backward(k);
     if (options_.recompute) compute_again(segments_[k], all[k]);
+    if (probe_) probe_();
     if (auto roots = roots_of(all[k].outputs, gradients); !roots.values.empty()) {
       torch::autograd::backward(roots.values, roots.gradients);
     }

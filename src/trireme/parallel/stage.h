@@ -7,6 +7,7 @@
 #include <torch/torch.h>
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -40,6 +41,9 @@ class Stage {
 
   // Null: nobody. Must outlive the stage.
   void set_watch(SegmentWatch* watch) { watch_ = watch; }
+
+  // Called whenever a segment's activations are all there: after its forward, and after it was computed again.
+  void set_probe(std::function<void()> probe) { probe_ = std::move(probe); }
 
   // Keeps under `micro_batch` what its backward needs. Results have no history.
   nn::Values forward(int micro_batch, nn::Values inputs);
@@ -89,6 +93,7 @@ class Stage {
   std::vector<Segment> segments_;
   bool apart_ = true;
   SegmentWatch* watch_ = nullptr;
+  std::function<void()> probe_;
   std::map<int, std::vector<Kept>> kept_;  // by micro-batch, one per segment
 };
 

@@ -43,7 +43,9 @@ std::string hybrid_rules(const torch::nn::Module& model) {
   for (const auto& item : model.named_modules("", /*include_self=*/false)) {
     if (!item.value()->as<torch::nn::LinearImpl>()) continue;
     rules += fmt::format("{}{}={}", rules.empty() ? "" : ",", item.key(),
-                         rules.empty() ? "batch-column" : column ? "column" : "row");
+                         rules.empty() ? "batch-column"
+                         : column      ? "column"
+                                       : "row");
     column = !column;
   }
   return rules;
@@ -71,7 +73,11 @@ Body::Body(const Config& config, Workload& work, Mesh& mesh)
   const auto memory = memory_of_pieces(*work.model, chain_, example);
   pipeline_ = std::make_unique<Pipeline>(*work.model, chain_, mesh, options, example);
   if (config.shard != "none") shard();
-  for (const auto* stage : pipeline_->stages()) {
+  for (auto* stage : pipeline_->stages()) {
+    stage->set_probe([this] {
+      const auto live = static_cast<double>(memory_.of(parallel::MemoryClass::rest).live);
+      activations_ = std::max(activations_, live - rest_before_);
+    });
     pieces_.insert(pieces_.end(), memory.begin() + static_cast<std::ptrdiff_t>(stage->first()),
                    memory.begin() + static_cast<std::ptrdiff_t>(stage->last()));
   }
@@ -257,10 +263,7 @@ LoadedCheckpoint Body::own_part(const LoadedCheckpoint& checkpoint) const {
   return mine;
 }
 
-void Body::begin_step() {
-  memory_.reset_peak();
-  rest_before_ = static_cast<double>(memory_.of(parallel::MemoryClass::rest).live);
-}
+void Body::begin_step() { rest_before_ = static_cast<double>(memory_.of(parallel::MemoryClass::rest).live); }
 
 void Body::note_memory(const NamedTensors& optimizer) {
   double weights = 0, gradients = 0, state = 0;
@@ -280,8 +283,6 @@ void Body::note_memory(const NamedTensors& optimizer) {
   }
   optimizer_tensors_ = static_cast<int>(kinds.size());
   state_ = std::max(state_, weights + gradients + state);
-  activations_ =
-      std::max(activations_, static_cast<double>(memory_.of(parallel::MemoryClass::rest).peak) - rest_before_);
 }
 
 nlohmann::json Body::memory_numbers() {

@@ -41,7 +41,7 @@ Words operator+(Words words, const Words& more) {
 const std::vector<Case>& cases() {
   static const Words pipe{"--mesh", "pipe=2", "--pipeline", "1f1b", "--micro-batches", "8"},
       by_layers{"--mesh", "pipe=2", "--pipeline", "gpipe", "--micro-batches", "1"}, one{"--workers", "1"};
-  static const Words host{"--hosts", "ns:2", "--bandwidth", "1gbit", "--workers", "2", "--steps", "12"};
+  static const Words host{"--hosts", "ns:2", "--bandwidth", "1gbit", "--workers", "2", "--steps", "24"};
   static const std::vector<Case> all{
       {"pipeline", "vgg11", "two stages, 1f1b, against layer by layer", 2,
        images(32) + Words{"--model", "vgg11", "--batch", "128", "--steps", "5", "--set", "model.args.dropout=0"}, pipe,
