@@ -59,6 +59,7 @@ class Pipeline {
     // At the last stage: what backward begins with, of a micro-batch. Its gradients are summed over micro-batches.
     std::function<torch::Tensor(const torch::Tensor& output, const torch::Tensor& target)> loss;
     DataParallel* replicas = nullptr;  // over the data axis: exchanges gradients with the last backward
+    int micro_batches = 0;             // another number of them for this batch; 0: as in the options
     bool sums_tied = true;             // gradients of tied() are summed over their stages; else the caller does it
     // Asynchronous schedules: steps the optimizer with this micro-batch's gradients, and drops them.
     std::function<void()> update;

@@ -71,6 +71,9 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
   const double counts = item.here > 0 ? 1 : 0;
   batch.replicas = net_;
   batch.sums_tied = !sharded_;
+  // Replicas that gather each other's weights must take as many turns, also where an epoch's rest is shared unequally.
+  const bool full = item.globally == config_.batch * config_.accumulate * body_.mesh().shape().data;
+  if (sharded_ && !full) batch.micro_batches = 1;
   const double whole = static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
   const bool together = body_.gathers_batch();
   const bool alone = !body_.pipeline().synchronous();  // a micro-batch is a batch of its own there
