@@ -72,10 +72,11 @@ std::string explain_pipeline(std::string_view name, const CLI::App& command, con
   auto number = [](const std::string& text, std::string_view flag, int most) {
     return static_cast<int>(parse_integer(text, flag, 1, most));
   };
-  auto picture = pipelines::picture_of(name, number(question.stages, "--stages", kMostStages),
-                                      number(question.micro_batches, "--micro-batches", kMostMicroBatches),
-                                      number(question.chunks, "--chunks", kMostChunks),
-                                      cost_of(question.forward, "--forward"), cost_of(question.backward, "--backward"));
+  auto picture =
+      pipelines::picture_of(name, number(question.stages, "--stages", kMostStages),
+                            number(question.micro_batches, "--micro-batches", kMostMicroBatches),
+                            number(question.chunks, "--chunks", kMostChunks), cost_of(question.forward, "--forward"),
+                            cost_of(question.backward, "--backward"));
   if (html) return pipelines::draw_page(picture);
   if (json) {
     fmt::print("{}\n", json_of(picture).dump());

@@ -45,7 +45,7 @@ StageSplit best_split(std::span<const PieceCost> pieces, int stages, int micro_b
 
 // What pipelines::time_of needs to play such a split.
 pipelines::Costs costs_of(std::span<const PieceCost> pieces, std::span<const std::size_t> ends, bool splits_backward,
-                         const Machine& machine);
+                          const Machine& machine);
 
 // The split whose schedule takes least when it is played with these costs, among those that fit: all are tried where
 // they are few, else cuts of best_split are moved by a piece at a time while that helps. Splits with the same beat

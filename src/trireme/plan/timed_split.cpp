@@ -7,7 +7,7 @@
 namespace trireme::plan {
 
 pipelines::Costs costs_of(std::span<const PieceCost> pieces, std::span<const std::size_t> ends, bool splits_backward,
-                         const Machine& machine) {
+                          const Machine& machine) {
   pipelines::Costs costs;
   for (std::size_t part = 0, i = 0; part < ends.size(); ++part) {
     double forward = 0, backward = 0;
