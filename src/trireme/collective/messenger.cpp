@@ -18,25 +18,15 @@ Messenger::~Messenger() {
 }
 
 Messenger::Handle Messenger::send(int peer, std::span<const std::byte> bytes, std::uint64_t tag) {
-  auto operation = std::make_shared<Operation>(Operation{.ticket = {},
-                                                         .call = {.sequence = tag, .what = net::CallId::kPointToPoint},
-                                                         .peer = peer,
-                                                         .sending = true,
-                                                         .deadline = Deadline::in(settings_.timeout)});
-  return post(std::move(operation), bytes, {});
+  return post(std::make_shared<Operation>(peer, tag, true, Deadline::in(settings_.timeout)), bytes, {});
 }
 
 Messenger::Handle Messenger::recv(int peer, std::span<std::byte> bytes, std::uint64_t tag) {
-  auto operation = std::make_shared<Operation>(Operation{.ticket = {},
-                                                         .call = {.sequence = tag, .what = net::CallId::kPointToPoint},
-                                                         .peer = peer,
-                                                         .sending = false,
-                                                         .deadline = Deadline::in(settings_.timeout)});
-  return post(std::move(operation), {}, bytes);
+  return post(std::make_shared<Operation>(peer, tag, false, Deadline::in(settings_.timeout)), {}, bytes);
 }
 
 Messenger::Handle Messenger::post(Handle operation, std::span<const std::byte> out, std::span<std::byte> in) {
-  std::lock_guard lock(mutex_);
+  Turn turn(*this);
   if (broken_) std::rethrow_exception(broken_);
   try {
     pending_.push_back(operation);
@@ -64,7 +54,7 @@ void Messenger::progress() {
   for (auto at = pending_.begin(); at != pending_.end();) {
     auto& operation = **at;
     if (operation.ticket.done) {
-      operation.finished = finished_any = true;
+      operation.finished.store(finished_any = true, std::memory_order_release);
       at = pending_.erase(at);
       continue;
     }
@@ -85,29 +75,28 @@ void Messenger::fail(std::exception_ptr error) {
   channel_->cancel();
   for (auto& operation : pending_) {
     operation->error = broken_;
-    operation->finished = true;
+    operation->finished.store(true, std::memory_order_release);
   }
   pending_.clear();
   changed_.notify_all();
 }
 
-bool Messenger::done(const Handle& operation) {
-  std::lock_guard lock(mutex_);
-  return operation->finished;
-}
+bool Messenger::done(const Handle& operation) { return operation->finished.load(std::memory_order_acquire); }
 
 bool Messenger::wait(const Handle& operation, Duration longest) {
-  std::unique_lock lock(mutex_);
-  auto finished = [&] { return operation->finished; };
-  try {
-    for (int i = 0; i < settings_.inline_.spins && !finished(); ++i) progress();
-  } catch (const Error&) {
-    fail(std::current_exception());
-  }
-  if (longest == Duration::max()) {
-    changed_.wait(lock, finished);  // bounded by the operation's own deadline
-  } else if (!changed_.wait_for(lock, longest, finished)) {
-    return false;
+  auto finished = [&] { return done(operation); };
+  if (!finished()) {
+    Turn turn(*this);
+    try {
+      for (int i = 0; i < settings_.inline_.spins && !finished(); ++i) progress();
+    } catch (const Error&) {
+      fail(std::current_exception());
+    }
+    if (longest == Duration::max()) {
+      changed_.wait(turn.lock(), finished);  // bounded by the operation's own deadline
+    } else if (!changed_.wait_for(turn.lock(), longest, finished)) {
+      return false;
+    }
   }
   if (operation->error) std::rethrow_exception(operation->error);
   return true;
@@ -127,7 +116,9 @@ void Messenger::work(std::stop_token stop) {
       fail(std::current_exception());
     }
     lock.unlock();
-    std::this_thread::yield();
+    do {
+      std::this_thread::yield();
+    } while (callers_.load(std::memory_order_relaxed) > 0);
     lock.lock();
   }
 }

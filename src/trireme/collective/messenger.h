@@ -1,6 +1,7 @@
 // Point-to-point messages on a channel of their own. Between two ranks they match in the order sent; a tag that
 // differs is an error that names both, never a wrong match. Started messages move on without being waited for.
 #pragma once
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <exception>
@@ -20,15 +21,21 @@ class Messenger {
   // Messages still under way are dropped.
   ~Messenger();
 
-  // One message under way; done, or failed with an error. Guarded by the messenger's mutex.
+  // One message under way; done, or failed with an error. Guarded by the messenger's mutex, but for `finished`: once
+  // that is seen true nothing changes any more.
   struct Operation {
+    Operation(int to_or_from, std::uint64_t tag, bool sends, Deadline until)
+        : call{.sequence = tag, .what = net::CallId::kPointToPoint},
+          peer(to_or_from),
+          sending(sends),
+          deadline(until) {}
     net::Ticket ticket;
-    net::CallId call;
-    int peer;
-    bool sending;
-    Deadline deadline;
+    const net::CallId call;
+    const int peer;
+    const bool sending;
+    const Deadline deadline;
     std::exception_ptr error;
-    bool finished = false;
+    std::atomic<bool> finished = false;
   };
   using Handle = std::shared_ptr<Operation>;  // shared: the messenger moves it, the caller waits for it
 
@@ -39,6 +46,20 @@ class Messenger {
   bool done(const Handle& operation);
 
  private:
+  // A caller's lock. The thread would often take it again before a caller has woken: it waits while any is on its way.
+  class Turn {
+   public:
+    explicit Turn(Messenger& of) : lock_(of.mutex_, std::defer_lock) {
+      of.callers_.fetch_add(1, std::memory_order_relaxed);
+      lock_.lock();
+      of.callers_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    std::unique_lock<std::mutex>& lock() { return lock_; }
+
+   private:
+    std::unique_lock<std::mutex> lock_;
+  };
+
   Handle post(Handle operation, std::span<const std::byte> out, std::span<std::byte> in);
   void progress();
   void fail(std::exception_ptr error);
@@ -47,6 +68,7 @@ class Messenger {
   net::Transport& transport_;
   const Lane::Settings settings_;
   std::mutex mutex_;
+  std::atomic<int> callers_ = 0;  // that want the mutex
   std::condition_variable_any changed_;
   // All guarded by mutex_.
   std::unique_ptr<net::Channel> channel_;

@@ -44,7 +44,7 @@ const std::vector<Case>& cases() {
   static const Words host{"--hosts", "ns:2", "--bandwidth", "1gbit", "--workers", "2", "--steps", "24"};
   static const std::vector<Case> all{
       {"pipeline", "vgg11", "two stages, 1f1b, against layer by layer", 2,
-       images(32) + Words{"--model", "vgg11", "--batch", "128", "--steps", "5", "--set", "model.args.dropout=0"}, pipe,
+       images(32) + Words{"--model", "vgg11", "--batch", "256", "--steps", "4", "--set", "model.args.dropout=0"}, pipe,
        by_layers},
       {"pipeline", "gpt-small", "two stages, 1f1b, against layer by layer", 2,
        text() + Words{"--model", "gpt-small", "--batch", "64", "--steps", "6", "--set", "model.args.dropout=0"}, pipe,
