@@ -8,7 +8,6 @@
 #include <set>
 
 #include "trireme/base/error.h"
-#include "trireme/pipeline/timing.h"
 #include "trireme/train/gather_text.h"
 #include "trireme/train/recompute.h"
 #include "trireme/train/split.h"
@@ -39,14 +38,19 @@ bool begins(const std::string& name, const std::string& with) {
 // AlexNet's: samples are gathered where convolutions end, and the layers behind are cut in turn.
 std::string hybrid_rules(const torch::nn::Module& model) {
   std::string rules;
-  bool column = true;
+  bool column = true, convolutions = false;
   for (const auto& item : model.named_modules("", /*include_self=*/false)) {
+    convolutions |= item.value()->as<torch::nn::Conv2dImpl>() != nullptr;
     if (!item.value()->as<torch::nn::LinearImpl>()) continue;
     rules += fmt::format("{}{}={}", rules.empty() ? "" : ",", item.key(),
                          rules.empty() ? "batch-column"
                          : column      ? "column"
                                        : "row");
     column = !column;
+  }
+  if (!convolutions || rules.empty()) {
+    throw ConfigError(
+        "--hybrid alexnet: for a model of convolutions with fully-connected layers behind them, as alexnet-small");
   }
   return rules;
 }
@@ -263,48 +267,6 @@ LoadedCheckpoint Body::own_part(const LoadedCheckpoint& checkpoint) const {
   return mine;
 }
 
-void Body::begin_step() { rest_before_ = static_cast<double>(memory_.of(parallel::MemoryClass::rest).live); }
-
-void Body::note_memory(const NamedTensors& optimizer) {
-  double weights = 0, gradients = 0, state = 0;
-  if (sharded_) {
-    weights = static_cast<double>(memory_.of(parallel::MemoryClass::parameters).live);
-    gradients = static_cast<double>(memory_.of(parallel::MemoryClass::gradients).live);
-  } else {
-    for (const auto& parameter : part().parameters()) {
-      weights += static_cast<double>(parameter.nbytes());
-      if (parameter.grad().defined()) gradients += static_cast<double>(parameter.grad().nbytes());
-    }
-  }
-  std::set<std::string> kinds;  // of state: "momentum"; counts of steps are no tensors
-  for (const auto& [name, tensor] : optimizer) {
-    state += static_cast<double>(tensor.nbytes());
-    if (tensor.numel() > 1) kinds.insert(name.substr(name.rfind('.') + 1));
-  }
-  optimizer_tensors_ = static_cast<int>(kinds.size());
-  state_ = std::max(state_, weights + gradients + state);
-}
-
-nlohmann::json Body::memory_numbers() {
-  constexpr double kMega = 1e6;
-  double held = 0;
-  for (const auto& [name, tensor] : pipeline_->holdings().parameters) held += static_cast<double>(tensor.numel());
-  const parallel::MemoryFormula formula{.parameters = held,
-                                        .optimizer_tensors = optimizer_tensors_,
-                                        .shard = parallel::parse_shard_kind(config_.shard),
-                                        .ranks = mesh_.shape().data};
-  const auto& kind = pipelines::find_kind(config_.pipeline);
-  const int chunks = kind.in_chunks ? static_cast<int>(config_.chunks) : 1;
-  const int held_at_once =
-      kind.most_held(mesh_.shape().pipe, static_cast<int>(config_.micro_batches), chunks, mesh_.place().pipe);
-  return {{"state_mb", state_ / kMega},
-          {"state_formula_mb", formula.total() / kMega},
-          {"activations_mb", activations_ / kMega},
-          {"activations_formula_mb",
-           parallel::activation_bytes(pieces_, recompute_of(config_.recompute), (held_at_once + chunks - 1) / chunks) /
-               kMega}};
-}
-
 std::uint64_t Body::bytes_sent() { return pipeline_->bytes_sent() + mesh_.tensor().bytes_sent(); }
 
 std::string Body::describe() const {
@@ -316,72 +278,6 @@ std::string Body::describe() const {
   if (config_.shard != "none") text += fmt::format("; shards of {}", config_.shard);
   if (config_.recompute != "none") text += fmt::format("; recompute {}", config_.recompute);
   return text;
-}
-
-Body::Report Body::report(double seconds) {
-  Report report;
-  const int stages = mesh_.shape().pipe;
-  report.numbers = memory_numbers();
-  report.lines.push_back(fmt::format(
-      "memory of the first worker: weights, gradients and optimizer {:.1f} MB (by the formula {:.1f}), activations at "
-      "most {:.1f} MB (by the formula {:.1f})",
-      report.numbers["state_mb"].get<double>(), report.numbers["state_formula_mb"].get<double>(),
-      report.numbers["activations_mb"].get<double>(), report.numbers["activations_formula_mb"].get<double>()));
-  if (stages < 2) return report;
-  const auto& usage = pipeline_->usage();
-  const int chunks = pipeline_->parts() / stages;
-  const double steps = static_cast<double>(std::max<std::int64_t>(usage.steps, 1));
-  const double per = 1 / (steps * static_cast<double>(config_.micro_batches));
-  // A sum in which every part, and behind them every stage, has a place of its own.
-  constexpr std::size_t kOfPart = 3, kOfStage = 3;
-  const std::size_t parts = static_cast<std::size_t>(pipeline_->parts());
-  std::vector<double> all(kOfPart * parts + kOfStage * static_cast<std::size_t>(stages));
-  if (mesh_.place().tensor == 0) {
-    const int stage = mesh_.place().pipe;
-    for (int chunk = 0; chunk < chunks; ++chunk) {
-      double* mine = all.data() + kOfPart * static_cast<std::size_t>(chunk * stages + stage);
-      mine[0] = usage.forward_s[chunk] * per;
-      mine[1] = usage.backward_s[chunk] * per;
-      mine[2] = usage.weights_s[chunk] * per;
-    }
-    double* mine = all.data() + kOfPart * parts + kOfStage * static_cast<std::size_t>(stage);
-    mine[0] = usage.busy_s() / std::max(seconds, 1e-9);
-    mine[1] = std::max(0.0, seconds - usage.busy_s()) / steps;
-    mine[2] = usage.latency_s / steps;
-  }
-  mesh_.replica().all_reduce(all);
-  if (mesh_.world().rank() != 0) return report;
-
-  pipelines::Costs costs;
-  for (std::size_t part = 0; part < parts; ++part) {
-    costs.forward.push_back(all[kOfPart * part]);
-    costs.backward.push_back(all[kOfPart * part + 1]);
-    costs.weights.push_back(all[kOfPart * part + 2]);
-  }
-  const auto schedule = pipelines::make(config_.pipeline, stages, static_cast<int>(config_.micro_batches),
-                                        static_cast<int>(config_.chunks));
-  const auto timing = pipelines::time_of(schedule, costs);
-  double busy = 0;
-  std::vector<double> idle_ms, latency_ms;
-  for (int stage = 0; stage < stages; ++stage) {
-    const double* its = all.data() + kOfPart * parts + kOfStage * static_cast<std::size_t>(stage);
-    busy += its[0] / stages;
-    idle_ms.push_back(1e3 * its[1]);
-    latency_ms.push_back(1e3 * its[2]);
-  }
-  report.numbers["bubble"] = 1 - busy;
-  report.numbers["bubble_formula"] = timing.bubble;
-  report.numbers["idle_ms"] = idle_ms;
-  report.numbers["latency_ms"] = latency_ms[0];
-  for (std::size_t part = 0; part < parts; ++part) {
-    report.numbers["forward_ms"].push_back(1e3 * costs.forward[part]);
-    report.numbers["backward_ms"].push_back(1e3 * (costs.backward[part] + costs.weights[part]));
-  }
-  report.lines.push_back(fmt::format(
-      "pipeline: bubble {:.1f} % measured, {:.1f} % by the schedule with these stages' times; idle a step {:.1f} ms; "
-      "a micro-batch is back after {:.1f} ms",
-      100 * (1 - busy), 100 * timing.bubble, fmt::join(idle_ms, " / "), latency_ms[0]));
-  return report;
 }
 
 }  // namespace trireme::train

@@ -12,6 +12,7 @@
 #include "trireme/parallel/pipeline.h"
 #include "trireme/parallel/shard.h"
 #include "trireme/parallel/tensor_parallel.h"
+#include "trireme/pipeline/timing.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/config.h"
 #include "trireme/train/evaluate.h"
@@ -78,6 +79,13 @@ class Body {
   std::string holder_of(const std::string& name) const;
 
   nlohmann::json memory_numbers();
+  struct StageTimes {
+    pipelines::Costs of_parts;    // seconds of a micro-batch
+    double busy = 0;              // the share of the time, over all stages
+    std::vector<double> idle_ms;  // a step, by stage
+    double latency_ms = 0;        // of a step's first micro-batch, at the first stage
+  };
+  StageTimes stage_times(double seconds);
 
   parallel::MemoryWatch memory_;
   const Config& config_;
