@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -259,16 +261,25 @@ TEST(Pipelines, AreMadeOfASequentialInALine) {
 
 TEST(Pipelines, NameTheStageThatIsMissing) {
   Options options;
-  options.timeout_s = 0.3;
+  options.timeout_s = 1.5;
+  std::atomic<bool> noticed = false;
   try {
     run_threads(
         2,
-        [](Communicator& world) {
+        [&](Communicator& world) {
           auto net = make_net();
           Mesh mesh(world, {.pipe = 2});
           Pipeline pipe(*net, net->chain, mesh, {.micro_batches = 2});
-          if (pipe.last()) std::this_thread::sleep_for(std::chrono::seconds(2));
-          pipe.step({.input = input_of(0, 4), .target = target_of(0, 4), .loss = loss_of});
+          const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+          while (pipe.last() && !noticed && std::chrono::steady_clock::now() < give_up) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          }
+          try {
+            pipe.step({.input = input_of(0, 4), .target = target_of(0, 4), .loss = loss_of});
+          } catch (const Error&) {
+            noticed = true;
+            throw;
+          }
         },
         options);
     FAIL() << "nobody noticed";
