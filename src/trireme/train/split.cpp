@@ -139,6 +139,7 @@ ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::C
   auto costs = measure_pieces(model, chain, example);
   auto machine = measure_links(mesh);
   machine.state_factor = config.optimizer == "sgd" ? (config.momentum > 0 ? 3 : 2) : 4;
+  if (config.memory != "auto") machine.memory_bytes = parse_size(config.memory, "--memory");
   std::vector<double> numbers;
   for (const auto& cost : costs) numbers.insert(numbers.end(), {cost.forward_s, cost.backward_s});
   numbers.insert(numbers.end(), {machine.latency_s, machine.bytes_per_s});
