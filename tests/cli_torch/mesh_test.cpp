@@ -11,6 +11,10 @@ class MeshRuns : public ::testing::Test {
   std::vector<float> ended(const Words& more) {
     auto out = folder.path() / ("run" + std::to_string(count_++));
     run_well(tiny(out, more));
+    return values_in(out);
+  }
+
+  static std::vector<float> values_in(const fs::path& out) {
     std::vector<float> values;
     for (const auto& [name, bytes] : weights(out)) {
       if (name.find("running_") != std::string::npos || name.find("tracked") != std::string::npos) continue;
@@ -128,13 +132,7 @@ TEST_F(MeshRuns, GoOnUnderAnotherMesh) {
   run_well(tiny(out, first + Words{"--mesh", "pipe=2"}));
   run_well({"train", "--resume", out.string(), "--mesh", "pipe=3", "--steps", "12"});
   run_well({"train", "--resume", out.string(), "--mesh", "data=1", "--steps", "16"});
-  std::vector<float> found;
-  for (const auto& [name, bytes] : weights(out)) {
-    std::vector<float> some(bytes.size() / 4);
-    std::memcpy(some.data(), bytes.data(), some.size() * 4);
-    found.insert(found.end(), some.begin(), some.end());
-  }
-  expect_close(straight, found, "three meshes");
+  expect_close(straight, values_in(out), "three meshes");
 }
 
 TEST_F(MeshRuns, PipeDreamLearns) {

@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "trireme/base/error.h"
+#include "trireme/base/page_tools.h"
 #include "trireme/collective/drawing.h"
 #include "trireme/collective/page.h"
 
@@ -231,8 +232,8 @@ std::string draw_page(const Trace& trace, const Algorithm& algorithm, const Capt
       "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n"
       "<noscript>This page draws with JavaScript; `trireme explain` without --html prints the same as "
       "text.</noscript>\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body>\n</html>\n",
-      escape_html(caption.title), kPageStyle, data, kPageScript);
+      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}{}</script>\n</body>\n</html>\n",
+      escape_html(caption.title), kPageStyle, data, kPageScript, kPageTools);
 }
 
 }  // namespace trireme

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "trireme/base/clock.h"
+#include "trireme/base/median.h"
 #include "trireme/base/size.h"
 #include "trireme/collective/communicator_impl.h"
 
@@ -13,11 +14,6 @@ namespace trireme {
 namespace {
 
 constexpr int kBursts = 5;
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
 
 // Times calls the same way on every rank. All numbers are the slowest rank's, so every rank decides the same.
 class Stopwatch {

@@ -23,18 +23,6 @@ for (const r of D.rounds) {
 }
 
 // ---- small tools ----
-function el(name, attributes = {}, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) key === 'class' ? node.className = value : node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
-function svg(name, attributes = {}, ...children) {
-  const node = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
 const turn = share => `hsl(${Math.round(212 + 360 * share) % 360} var(--sat) var(--light))`;
 const hue = rank => turn(rank / P);
 const pieces = D.word === 'block' ? P : D.buffers[OUT].chunks;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "trireme/base/error.h"
+#include "trireme/grad/element_type.h"
 #include "trireme/grad/heap_allocator.h"
 
 namespace trireme::grad {
@@ -19,19 +20,12 @@ torch::Tensor heap_tensor(Communicator& comm, std::size_t elements, torch::Scala
 }  // namespace
 
 DType element_type(const Parameter& parameter) {
-  switch (parameter.tensor.scalar_type()) {
-    case torch::kFloat32:
-      return DType::f32;
-    case torch::kFloat64:
-      return DType::f64;
-    case torch::kFloat16:
-      return DType::f16;
-    case torch::kBFloat16:
-      return DType::bf16;
-    default:
-      throw ConfigError(fmt::format("parameter '{}' is {}; gradients are exchanged as f32, f64, f16 or bf16",
-                                    parameter.name, torch::toString(parameter.tensor.scalar_type())));
+  const auto type = parameter.tensor.scalar_type();
+  if (!torch::isFloatingType(type) || !element_type(type)) {
+    throw ConfigError(fmt::format("parameter '{}' is {}; gradients are exchanged as f32, f64, f16 or bf16",
+                                  parameter.name, torch::toString(type)));
   }
+  return *element_type(type);
 }
 
 BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Parameter>& parameters,

@@ -1,13 +1,14 @@
 #include "trireme/grad/heap_allocator.h"
 
 #include <c10/core/CPUAllocator.h>
-#include <torch/version.h>
 
 #include <algorithm>
 #include <atomic>
 #include <functional>
 #include <mutex>
 #include <unordered_map>
+
+#include "trireme/grad/allocator_api.h"
 
 namespace trireme::grad {
 
@@ -74,13 +75,6 @@ void free_block(void* memory) {
 
 }  // namespace
 
-// LibTorch 2.3 made `allocate` mutable and asks for `copy_data`.
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
-#define TRIREME_ALLOCATE_CONST
-#else
-#define TRIREME_ALLOCATE_CONST const
-#endif
-
 // LibTorch's own for everything but the sizes asked for.
 class HeapAllocator final : public c10::Allocator {
  public:
@@ -98,9 +92,7 @@ class HeapAllocator final : public c10::Allocator {
     return {memory, memory, &free_block, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
-  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
-#endif
+  TRIREME_COPY_DATA
 
  private:
   c10::Allocator* base_;

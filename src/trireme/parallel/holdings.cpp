@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "trireme/parallel/tensor_collectives.h"
+
 namespace trireme::parallel {
 namespace {
 
@@ -88,8 +90,7 @@ void TiedWeights::sum_gradients() {
     for (auto& tensor : group.tensors) {
       auto gradient = tensor.grad().defined() ? tensor.grad() : torch::zeros_like(tensor);
       auto host = gradient.to(torch::kCPU).contiguous();
-      group.comm.all_reduce(View(host.data_ptr(), static_cast<std::size_t>(host.numel()),
-                                 host.scalar_type() == torch::kFloat64 ? DType::f64 : DType::f32));
+      group.comm.all_reduce(view_of(host));
       if (!host.is_alias_of(gradient)) gradient.copy_(host);
       tensor.mutable_grad() = gradient;
     }

@@ -1,11 +1,12 @@
 #include "trireme/parallel/memory.h"
 
 #include <c10/core/CPUAllocator.h>
-#include <torch/version.h>
 
 #include <atomic>
 #include <mutex>
 #include <unordered_map>
+
+#include "trireme/grad/allocator_api.h"
 
 namespace trireme::parallel {
 
@@ -102,19 +103,12 @@ void free_block(void* memory) {
   base_deleter(memory);
 }
 
-// LibTorch 2.3 made `allocate` mutable and asks for `copy_data`.
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
-#define TRIREME_COUNTING_CONST
-#else
-#define TRIREME_COUNTING_CONST const
-#endif
-
 // The allocator that was there, of whose blocks those that a watch sees are noted.
 class CountingAllocator final : public c10::Allocator {
  public:
   explicit CountingAllocator(c10::Allocator* base) : base_(base) {}
 
-  c10::DataPtr allocate(std::size_t bytes) TRIREME_COUNTING_CONST override {
+  c10::DataPtr allocate(std::size_t bytes) TRIREME_ALLOCATE_CONST override {
     auto data = base_->allocate(bytes);
     if (!current_account || !data.get() || data.get() != data.get_context()) return data;
     void* memory = data.release_context();
@@ -122,15 +116,11 @@ class CountingAllocator final : public c10::Allocator {
     return {memory, memory, &free_block, c10::Device(c10::DeviceType::CPU)};
   }
   c10::DeleterFnPtr raw_deleter() const override { return &free_block; }
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 3)
-  void copy_data(void* to, const void* from, std::size_t bytes) const override { default_copy_data(to, from, bytes); }
-#endif
+  TRIREME_COPY_DATA
 
  private:
   c10::Allocator* base_;
 };
-
-#undef TRIREME_COUNTING_CONST
 
 // Once per process. Tensors made before are freed as ever; an allocator that cannot be wrapped counts nothing.
 void install_allocator() {

@@ -6,31 +6,14 @@
 #include <exception>
 
 #include "trireme/base/error.h"
+#include "trireme/grad/element_type.h"
 
 namespace trireme::parallel {
 namespace {
 
-DType element_type(const torch::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
-    case torch::kFloat32:
-      return DType::f32;
-    case torch::kFloat64:
-      return DType::f64;
-    case torch::kFloat16:
-      return DType::f16;
-    case torch::kBFloat16:
-      return DType::bf16;
-    case torch::kInt8:
-      return DType::i8;
-    case torch::kUInt8:
-      return DType::u8;
-    case torch::kInt32:
-      return DType::i32;
-    case torch::kInt64:
-      return DType::i64;
-    default:
-      throw ConfigError(fmt::format("tensors of {} cannot be exchanged", torch::toString(tensor.scalar_type())));
-  }
+DType type_of(const torch::Tensor& tensor) {
+  if (const auto type = grad::element_type(tensor.scalar_type())) return *type;
+  throw ConfigError(fmt::format("tensors of {} cannot be exchanged", torch::toString(tensor.scalar_type())));
 }
 
 torch::Tensor on_host(const torch::Tensor& tensor) { return tensor.detach().to(torch::kCPU).contiguous(); }
@@ -77,7 +60,7 @@ void wait_all(std::vector<Message>& messages) {
 }  // namespace
 
 View view_of(const torch::Tensor& tensor) {
-  return {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), element_type(tensor)};
+  return {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
 }
 
 torch::Tensor all_reduced(const torch::Tensor& mine, Communicator& comm, Op op) {

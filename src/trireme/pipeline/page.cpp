@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/page_tools.h"
 #include "trireme/pipeline/checker.h"
 
 namespace trireme::pipelines {
@@ -117,8 +118,8 @@ std::string draw_page(const Picture& picture) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n"
       "</head>\n<body>\n<noscript>This page draws with JavaScript.</noscript>\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}</script>\n</body>\n</html>\n",
-      title_of(picture), kPageStyle, data, kPageScript);
+      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}{}</script>\n</body>\n</html>\n",
+      title_of(picture), kPageStyle, data, kPageScript, kPageTools);
 }
 
 }  // namespace trireme::pipelines

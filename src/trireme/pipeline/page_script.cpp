@@ -9,18 +9,6 @@ const S = D.stages, hash = new URLSearchParams(location.hash.slice(1));
 if (hash.get('theme')) document.documentElement.dataset.theme = hash.get('theme');
 
 // ---- small tools ----
-function el(name, attributes = {}, ...children) {
-  const node = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) key === 'class' ? node.className = value : node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
-function svg(name, attributes = {}, ...children) {
-  const node = document.createElementNS('http://www.w3.org/2000/svg', name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  node.append(...children);
-  return node;
-}
 const round = x => +x.toFixed(Math.abs(x) < 10 ? 2 : 1);
 const percent = x => `${(100 * x).toFixed(1)} %`;
 const words = {f: 'forward', b: D.splits ? 'backward, gradient of inputs' : 'backward', w: 'gradient of weights', u: 'update'};

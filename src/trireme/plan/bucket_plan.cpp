@@ -7,6 +7,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/plan/front.h"
 
 namespace trireme::plan {
 namespace {
@@ -71,14 +72,6 @@ struct Way {
   std::size_t from = 0;   // the way it extends, in the front of `begin`
 };
 
-void add_to_front(std::vector<Way>& front, const Way& way) {
-  for (const Way& other : front) {
-    if (other.free <= way.free && other.stolen <= way.stolen) return;
-  }
-  std::erase_if(front, [&](const Way& other) { return way.free <= other.free && way.stolen <= other.stolen; });
-  front.push_back(way);
-}
-
 // f[j] = min over i < j of max(f[i], r[j] + θ·c[i]) + T(S[j] − S[i]); with θ > 0 over the ways that none beats in both.
 Buckets optimal(std::span<const Gradient> gradients, const BucketCosts& costs) {
   std::size_t count = gradients.size();
@@ -91,7 +84,7 @@ Buckets optimal(std::span<const Gradient> gradients, const BucketCosts& costs) {
       for (std::size_t k = 0; k < fronts[i].size(); ++k) {
         const Way& way = fronts[i][k];
         double begin = std::max(way.free, gradients[j - 1].ready_s + way.stolen);
-        add_to_front(fronts[j], {begin + cost, way.stolen + costs.theft * cost, i, k});
+        add_to_front(fronts[j], Way{begin + cost, way.stolen + costs.theft * cost, i, k}, &Way::free, &Way::stolen);
       }
     }
   }

@@ -10,8 +10,6 @@ namespace {
 
 using Shard = Saving::Shard;
 
-constexpr std::string_view kShards[] = {"none", "optimizer", "gradients", "parameters"};
-
 // The fastest mesh that fits with this saving, as a line; empty where none does.
 std::string line_for(MeshQuestion question, const Saving& saving) {
   question.saving = saving;
@@ -47,7 +45,8 @@ void add_workers(std::vector<std::string>& lines, const MeshQuestion& question) 
 
 std::string to_text(const Saving& saving) {
   std::string text;
-  if (saving.shard != Shard::none) text = fmt::format("--shard {}", kShards[static_cast<int>(saving.shard)]);
+  if (saving.shard != Shard::none)
+    text = fmt::format("--shard {}", kShardKindNames[static_cast<std::size_t>(saving.shard)]);
   if (saving.recompute_every > 0) {
     text += fmt::format("{}--recompute every:{}", text.empty() ? "" : " ", saving.recompute_every);
   }

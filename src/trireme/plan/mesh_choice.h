@@ -5,6 +5,7 @@
 // piece's; along pipe the chain is cut by best_split and its schedule played by pipelines::time_of; along tensor pieces
 // that can be split take their share of compute, weights and activations, and all-reduce inside the layer.
 #pragma once
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@ struct Saving {
 };
 // "--shard parameters --recompute every:2"; empty for none.
 std::string to_text(const Saving& saving);
+inline constexpr std::array<std::string_view, 4> kShardKindNames{"none", "optimizer", "gradients", "parameters"};
 
 struct MeshQuestion {
   std::span<const PieceCost> pieces;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/plan/front.h"
 #include "trireme/plan/split_costs.h"
 
 namespace trireme::plan {
@@ -18,14 +19,6 @@ struct Way {
   std::size_t begin = 0;  // of its last part
   std::size_t from = 0;   // the way it extends, in the front of `begin`
 };
-
-void add_to_front(std::vector<Way>& front, const Way& way) {
-  for (const Way& other : front) {
-    if (other.slowest <= way.slowest && other.cuts <= way.cuts) return;
-  }
-  std::erase_if(front, [&](const Way& other) { return way.slowest <= other.slowest && way.cuts <= other.cuts; });
-  front.push_back(way);
-}
 
 // f[k][j]: the front of the ways to make k parts of the first j pieces. `part_cost(k, begin, end)` is what the k-th
 // part adds to the slowest, infinite where it must not be.
@@ -42,7 +35,8 @@ std::vector<std::size_t> cheapest(std::size_t pieces, std::size_t parts, const S
         if (std::isinf(cost)) continue;
         for (std::size_t at = 0; at < fronts[k - 1][begin].size(); ++at) {
           const Way& way = fronts[k - 1][begin][at];
-          add_to_front(fronts[k][end], {std::max(way.slowest, cost), way.cuts + costs.cut(end), begin, at});
+          add_to_front(fronts[k][end], Way{std::max(way.slowest, cost), way.cuts + costs.cut(end), begin, at},
+                       &Way::slowest, &Way::cuts);
         }
       }
     }

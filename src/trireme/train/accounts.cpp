@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "trireme/base/median.h"
 #include "trireme/train/text.h"
 
 namespace trireme::train {
@@ -20,13 +21,6 @@ std::string bytes_text(std::uint64_t bytes) {
     amount /= 1000;
   }
   return fmt::format("{:.1f} TB", amount);
-}
-
-double median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "trireme/base/error.h"
@@ -16,13 +15,6 @@ namespace trireme::train {
 namespace {
 
 constexpr std::string_view kPrefixes[] = {"model.", "optimizer."};
-
-// A few samples as a worker would be given them.
-torch::Tensor example_of(const Workload& work, std::int64_t samples) {
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(samples, work.data.train->size())));
-  std::iota(indices.begin(), indices.end(), 0);
-  return work.data.train->get(indices).input.to(work.device);
-}
 
 std::string bare_name(const std::string& name) {
   for (auto prefix : kPrefixes) {
@@ -67,7 +59,7 @@ Body::Body(const Config& config, Workload& work, Mesh& mesh)
   options.vertical_sync = config.vertical_sync;
   options.recompute = recompute_of(config.recompute);
   const auto samples = (config.batch * config.accumulate + config.micro_batches - 1) / config.micro_batches;
-  auto example = example_of(work, samples);
+  auto example = first_samples(work, samples);
   if (config.hybrid == "alexnet") options.micro_batches = 1;  // what is gathered is gathered once
   if (mesh.shape().tensor > 1 || config.hybrid == "alexnet") split_layers(example);
   auto split = split_of(config, *work.model, chain_, mesh, example);
@@ -134,37 +126,26 @@ NamedTensors Body::exchanged() {
 }
 
 Evaluation Body::evaluate(const data::Dataset& set) {
-  constexpr std::int64_t kBatch = 256;
   const std::int64_t replicas = mesh_.shape().data, replica = mesh_.place().data;
   // Where workers gather each other's samples all of them judge all, each time together.
   const bool together = gathers_batch();
-  const std::int64_t begin = together ? 0 : set.size() * replica / replicas,
-                     end = together ? set.size() : set.size() * (replica + 1) / replicas;
-  torch::NoGradGuard no_grad;
+  const std::int64_t first = together ? 0 : set.size() * replica / replicas,
+                     last = together ? set.size() : set.size() * (replica + 1) / replicas;
   work_.model->eval();
-  std::vector<double> sums(4);  // loss, correct, of, samples
-  std::vector<std::int64_t> indices;
-  for (std::int64_t at = begin; at < end; at += kBatch) {
-    indices.resize(std::min(kBatch, end - at));
-    std::iota(indices.begin(), indices.end(), at);
-    auto batch = set.get(indices);
+  auto tally = judge(set, first, last, [&](const data::Batch& batch) -> std::optional<Verdict> {
     auto output = pipeline_->evaluate(batch.input.to(work_.device));
-    if (!output.defined()) continue;
+    if (!output.defined()) return std::nullopt;
     auto target = batch.target.to(work_.device);
-    auto [correct, of] = score(output, target);
-    const double mean = loss(output, target).item<double>();
-    if (!tells()) continue;
-    sums[0] += mean * static_cast<double>(indices.size());
-    sums[1] += correct;
-    sums[2] += of;
-    sums[3] += static_cast<double>(indices.size());
-  }
+    const auto scored = score(output, target);  // collective, as the loss: before anyone falls silent
+    const Verdict verdict{loss(output, target).item<double>(), scored};
+    return tells() ? std::optional(verdict) : std::nullopt;
+  });
   work_.model->train();
-  mesh_.world().all_reduce(sums);
+  mesh_.world().all_reduce(std::span<double>(tally.sums));
   if (together) {
-    for (std::size_t k : {1, 2}) sums[k] /= static_cast<double>(replicas);  // each saw everybody's
+    for (std::size_t k : {1, 2}) tally.sums[k] /= static_cast<double>(replicas);  // each saw everybody's
   }
-  return {sums[3] > 0 ? sums[0] / sums[3] : 0, sums[2] > 0 ? sums[1] / sums[2] : 0, static_cast<std::int64_t>(sums[3])};
+  return tally.evaluation();
 }
 
 double Body::square_of_gradients() {

@@ -56,7 +56,7 @@ class Body {
 
   // At the begin of a step's compute, and at its end with the optimizer's state: what is there, for the report.
   void begin_step();
-  void note_memory(const NamedTensors& optimizer);
+  void note_memory(Optimizer& optimizer);
 
   std::uint64_t bytes_sent();                                  // along the pipe and tensor axes, by this worker
   std::string describe() const;                                // one line for the header
@@ -98,7 +98,7 @@ class Body {
   std::size_t parameters_ = 0;
   std::vector<parallel::PieceMemory> pieces_;             // of a micro-batch, of the pieces that are here
   double rest_before_ = 0, activations_ = 0, state_ = 0;  // bytes, the largest seen
-  int optimizer_tensors_ = 0;
+  int optimizer_tensors_ = 0, noted_ = 0;
   std::string split_;  // how it was cut, in words
 };
 

@@ -11,7 +11,9 @@ namespace trireme::train {
 
 void Body::begin_step() { rest_before_ = static_cast<double>(memory_.of(parallel::MemoryClass::rest).live); }
 
-void Body::note_memory(const NamedTensors& optimizer) {
+void Body::note_memory(Optimizer& optimizer) {
+  constexpr int kSettled = 3;  // steps; what lies between steps stays as it is then
+  if (noted_++ >= kSettled) return;
   double weights = 0, gradients = 0, state = 0;
   if (sharded_) {
     weights = static_cast<double>(memory_.of(parallel::MemoryClass::parameters).live);
@@ -23,7 +25,7 @@ void Body::note_memory(const NamedTensors& optimizer) {
     }
   }
   std::set<std::string> kinds;  // of state: "momentum"; counts of steps are no tensors
-  for (const auto& [name, tensor] : optimizer) {
+  for (const auto& [name, tensor] : optimizer.state()) {
     state += static_cast<double>(tensor.nbytes());
     if (tensor.numel() > 1) kinds.insert(name.substr(name.rfind('.') + 1));
   }

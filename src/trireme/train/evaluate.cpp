@@ -20,31 +20,43 @@ void count(ByClass& by_class, const torch::Tensor& output, const torch::Tensor& 
 
 }  // namespace
 
+Evaluation Tally::evaluation() const {
+  const auto [loss, correct, of, samples] = sums;
+  return {samples > 0 ? loss / samples : 0, of > 0 ? correct / of : 0, static_cast<std::int64_t>(samples)};
+}
+
+Tally judge(const data::Dataset& set, std::int64_t first, std::int64_t last, const Judge& one_batch) {
+  constexpr std::int64_t kBatch = 256;
+  torch::NoGradGuard no_grad;
+  Tally tally;
+  std::vector<std::int64_t> indices;
+  for (std::int64_t at = first; at < last; at += kBatch) {
+    indices.resize(std::min(kBatch, last - at));
+    std::iota(indices.begin(), indices.end(), at);
+    const auto found = one_batch(set.get(indices));
+    if (!found) continue;
+    const auto samples = static_cast<double>(indices.size());
+    tally.sums[0] += found->loss * samples;
+    tally.sums[1] += found->score.correct;
+    tally.sums[2] += found->score.of;
+    tally.sums[3] += samples;
+  }
+  return tally;
+}
+
 Evaluation evaluate(models::Model& model, const data::Dataset& set, torch::Device device, Communicator* world,
                     ByClass* by_class) {
-  constexpr std::int64_t kBatch = 256;
   const std::int64_t ranks = world ? world->size() : 1, rank = world ? world->rank() : 0;
-  const std::int64_t begin = set.size() * rank / ranks, end = set.size() * (rank + 1) / ranks;
-  torch::NoGradGuard no_grad;
   model.eval();
-  std::vector<double> sums(4);  // loss, correct, of, samples
-  std::vector<std::int64_t> indices;
-  for (std::int64_t at = begin; at < end; at += kBatch) {
-    indices.resize(std::min(kBatch, end - at));
-    std::iota(indices.begin(), indices.end(), at);
-    auto batch = set.get(indices);
+  auto tally = judge(set, set.size() * rank / ranks, set.size() * (rank + 1) / ranks, [&](const data::Batch& batch) {
     auto target = batch.target.to(device);
     auto output = model.forward(batch.input.to(device));
-    auto [correct, of] = score_of(output, target);
     if (by_class) count(*by_class, output, target, set.shape().classes);
-    sums[0] += loss_of(output, target).item<double>() * static_cast<double>(indices.size());
-    sums[1] += correct;
-    sums[2] += of;
-    sums[3] += static_cast<double>(indices.size());
-  }
+    return Verdict{loss_of(output, target).item<double>(), score_of(output, target)};
+  });
   model.train();
-  if (world) world->all_reduce(sums);
-  return {sums[3] > 0 ? sums[0] / sums[3] : 0, sums[2] > 0 ? sums[1] / sums[2] : 0, static_cast<std::int64_t>(sums[3])};
+  if (world) world->all_reduce(std::span<double>(tally.sums));
+  return tally.evaluation();
 }
 
 }  // namespace trireme::train

@@ -19,4 +19,11 @@ std::vector<std::string> gather_text(Communicator& world, const std::string& min
   return texts;
 }
 
+void broadcast_text(Communicator& world, std::string& text) {
+  std::vector<std::int64_t> size{static_cast<std::int64_t>(text.size())};
+  world.broadcast(size);
+  text.resize(size[0]);
+  world.broadcast(View(text.data(), text.size(), DType::u8));
+}
+
 }  // namespace trireme::train

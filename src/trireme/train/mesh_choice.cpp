@@ -3,11 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <fstream>
-#include <numeric>
-
+#include "trireme/base/available_memory.h"
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/parallel/memory_formula.h"
 #include "trireme/parallel/tensor_rules.h"
 #include "trireme/plan/mesh_choice.h"
 #include "trireme/train/recompute.h"
@@ -15,8 +14,6 @@
 
 namespace trireme::train {
 namespace {
-
-using Shard = plan::Saving::Shard;
 
 plan::MeshShape told_mesh(const Config& config, int workers) {
   if (config.mesh.empty()) return {.data = workers};
@@ -33,21 +30,7 @@ plan::MeshShape told_mesh(const Config& config, int workers) {
 // What the kernel says could be had, shared out over the workers of this host.
 std::uint64_t memory_of(const Config& config) {
   if (config.memory != "auto") return parse_size(config.memory, "--memory");
-  std::ifstream file("/proc/meminfo");
-  for (std::string word; file >> word;) {
-    std::uint64_t kilobytes = 0;
-    if (word == "MemAvailable:" && file >> kilobytes) {
-      return kilobytes * 1024 / static_cast<std::uint64_t>(std::max<std::int64_t>(1, config.workers));
-    }
-  }
-  return 0;
-}
-
-Shard shard_of(const std::string& text) {
-  return text == "optimizer"    ? Shard::optimizer
-         : text == "gradients"  ? Shard::gradients
-         : text == "parameters" ? Shard::parameters
-                                : Shard::none;
+  return available_memory().value_or(0) / static_cast<std::uint64_t>(std::max<std::int64_t>(1, config.workers));
 }
 
 // Which pieces have layers that the rules split: their outputs are exchanged, forward and backward.
@@ -81,10 +64,8 @@ Question ask(const Config& config, Workload& work, Communicator& world) {
   const auto workers = static_cast<std::int64_t>(world.size());
   const std::int64_t batch = config.batch * config.accumulate * workers;
   const auto chain = work.model->chain();
-  std::vector<std::int64_t> indices(static_cast<std::size_t>(
-      std::clamp<std::int64_t>(batch / config.micro_batches, 1, std::min<std::int64_t>(256, work.data.train->size()))));
-  std::iota(indices.begin(), indices.end(), 0);
-  question.pieces = measure_pieces(*work.model, chain, work.data.train->get(indices).input.to(work.device));
+  const auto samples = std::clamp<std::int64_t>(batch / config.micro_batches, 1, 256);
+  question.pieces = measure_pieces(*work.model, chain, first_samples(work, samples));
   question.tensor = tensor_costs(config, *work.model, chain, question.pieces);
   auto& asked = question.asked;
   asked.pieces = question.pieces;
@@ -93,10 +74,10 @@ Question ask(const Config& config, Workload& work, Communicator& world) {
   asked.batch = static_cast<int>(batch);
   asked.micro_batches = static_cast<int>(config.micro_batches);
   asked.machine.memory_bytes = memory_of(config);
-  asked.machine.state_factor = config.optimizer == "sgd" ? (config.momentum > 0 ? 3 : 2) : 4;
+  asked.machine.state_factor = state_factor(config);
   asked.kind = config.pipeline;
   asked.chunks = static_cast<int>(config.chunks);
-  asked.saving = {shard_of(config.shard), static_cast<int>(recompute_of(config.recompute))};
+  asked.saving = {parallel::parse_shard_kind(config.shard), static_cast<int>(recompute_of(config.recompute))};
   return question;
 }
 

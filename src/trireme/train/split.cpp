@@ -8,6 +8,7 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
+#include "trireme/base/median.h"
 #include "trireme/base/size.h"
 #include "trireme/parallel/memory.h"
 #include "trireme/parallel/pipeline.h"
@@ -20,11 +21,6 @@ std::uint64_t bytes_of(const nn::Values& values) {
   std::uint64_t bytes = 0;
   for (const auto& value : values) bytes += value.nbytes();
   return bytes;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-  return values[values.size() / 2];
 }
 
 // From every worker's place on the pipe axis to the next: half of a round trip.
@@ -57,13 +53,34 @@ std::string names_at(const nn::Chain& chain, const std::vector<std::size_t>& sta
   return fmt::format("{}", fmt::join(names, " | "));
 }
 
+// Afterwards running statistics are as they were: they are not to see what is only tried.
+class UntouchedBuffers {
+ public:
+  explicit UntouchedBuffers(const torch::nn::Module& model) : buffers_(model.buffers()) {
+    for (const auto& buffer : buffers_) before_.push_back(buffer.clone());
+  }
+  ~UntouchedBuffers() {
+    torch::NoGradGuard no_grad;
+    for (std::size_t k = 0; k < buffers_.size(); ++k) buffers_[k].copy_(before_[k]);
+  }
+  UntouchedBuffers(const UntouchedBuffers&) = delete;
+  UntouchedBuffers& operator=(const UntouchedBuffers&) = delete;
+
+ private:
+  std::vector<torch::Tensor> buffers_, before_;
+};
+
 }  // namespace
+
+double state_factor(const Config& config) {
+  if (config.optimizer != "sgd") return 4;
+  return config.momentum > 0 ? 3 : 2;
+}
 
 std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
                                             const torch::Tensor& example) {
   constexpr int kRounds = 3;
-  std::vector<torch::Tensor> before;  // running statistics are not to see this
-  for (const auto& buffer : model.buffers()) before.push_back(buffer.clone());
+  const UntouchedBuffers untouched(model);
   std::vector<plan::PieceCost> costs;
   nn::Values inputs{example};
   for (std::size_t k = 0; k < chain.size(); ++k) {
@@ -92,9 +109,6 @@ std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::
     costs.push_back(cost);
     inputs = outputs;
   }
-  torch::NoGradGuard no_grad;
-  auto buffers = model.buffers();
-  for (std::size_t k = 0; k < before.size(); ++k) buffers[k].copy_(before[k]);
   for (auto& parameter : model.parameters()) parameter.mutable_grad() = torch::Tensor();
   return costs;
 }
@@ -103,8 +117,7 @@ std::vector<parallel::PieceMemory> memory_of_pieces(torch::nn::Module& model, co
                                                     const torch::Tensor& example) {
   const auto rows = std::min<std::int64_t>(2, example.size(0));
   const double scale = static_cast<double>(example.size(0)) / static_cast<double>(rows);
-  std::vector<torch::Tensor> before;  // running statistics are not to see this
-  for (const auto& buffer : model.buffers()) before.push_back(buffer.clone());
+  const UntouchedBuffers untouched(model);
   std::vector<parallel::PieceMemory> found;
   nn::Values inputs{example.narrow(0, 0, rows)};
   for (std::size_t k = 0; k < chain.size(); ++k) {
@@ -114,9 +127,6 @@ std::vector<parallel::PieceMemory> memory_of_pieces(torch::nn::Module& model, co
     found.push_back({scale * static_cast<double>(memory.all().live), scale * static_cast<double>(bytes_of(inputs))});
     inputs = outputs;
   }
-  torch::NoGradGuard no_grad;
-  auto buffers = model.buffers();
-  for (std::size_t k = 0; k < before.size(); ++k) buffers[k].copy_(before[k]);
   return found;
 }
 
@@ -138,7 +148,7 @@ ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::C
   // Everyone measures: parts of a layer compute together. The first one's figures count.
   auto costs = measure_pieces(model, chain, example);
   auto machine = measure_links(mesh);
-  machine.state_factor = config.optimizer == "sgd" ? (config.momentum > 0 ? 3 : 2) : 4;
+  machine.state_factor = state_factor(config);
   if (config.memory != "auto") machine.memory_bytes = parse_size(config.memory, "--memory");
   std::vector<double> numbers;
   for (const auto& cost : costs) numbers.insert(numbers.end(), {cost.forward_s, cost.backward_s});

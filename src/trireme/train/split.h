@@ -23,6 +23,9 @@ ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::C
 std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
                                             const torch::Tensor& example);
 
+// Bytes of weights, gradient and optimizer per byte of weights.
+double state_factor(const Config& config);
+
 // What each keeps of a micro-batch like `example`, and what enters it: from a few samples, scaled.
 std::vector<parallel::PieceMemory> memory_of_pieces(torch::nn::Module& model, const nn::Chain& chain,
                                                     const torch::Tensor& example);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "trireme/base/error.h"
+#include "trireme/train/gather_text.h"
 
 namespace trireme::train {
 namespace {
@@ -20,13 +21,6 @@ nlohmann::json story(const LoadedCheckpoint& checkpoint, const std::string& file
   auto json = nlohmann::json::parse(found->second, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) throw DataError(fmt::format("{}: the metadata '{}' is not JSON", file, kKey));
   return json;
-}
-
-void broadcast_text(Communicator& world, std::string& text) {
-  std::vector<std::int64_t> size{static_cast<std::int64_t>(text.size())};
-  world.broadcast(size);
-  text.resize(size[0]);
-  world.broadcast(View(text.data(), text.size(), DType::u8));
 }
 
 }  // namespace

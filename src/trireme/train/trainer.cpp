@@ -141,7 +141,7 @@ class Run {
     }
     times.optimizer = now_seconds() - update;
     synchronize(times, [&] { strategy_->after_step(now); });
-    if (body_) body_->note_memory(learners_.first().optimizer->state());
+    if (body_) body_->note_memory(*learners_.first().optimizer);
     for (auto& learner : learners_) learner->zero_grad();
 
     last_ = now_seconds();

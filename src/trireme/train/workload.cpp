@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <numeric>
 
 #include "trireme/base/error.h"
 #include "trireme/data/open.h"
@@ -40,6 +41,12 @@ Workload prepare(const Config& config, int local_rank) {
   work.model = build_model(config, work.data.train->shape());
   work.model->to(work.device);
   return work;
+}
+
+torch::Tensor first_samples(const Workload& work, std::int64_t count) {
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(count, work.data.train->size())));
+  std::iota(indices.begin(), indices.end(), 0);
+  return work.data.train->get(indices).input.to(work.device);
 }
 
 int compute_threads(const Config& config, int workers_on_host) {

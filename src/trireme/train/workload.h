@@ -23,6 +23,9 @@ Workload prepare(const Config& config, int local_rank = 0);
 std::shared_ptr<models::Model> build_model(const Config& config, const data::Shape& shape);
 data::Splits open_data(const Config& config);
 
+// The inputs of the first training samples, as many as there are of so many, on the device.
+torch::Tensor first_samples(const Workload& work, std::int64_t count);
+
 // Compute threads of this worker: what was asked for, or its share of the cores; 1 with --deterministic, where the
 // number of threads must not depend on the number of workers.
 int compute_threads(const Config& config, int workers_on_host);

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "trireme/base/available_memory.h"
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/cli/bench/numbers.h"
@@ -23,17 +24,6 @@ constexpr double kBurstSeconds = 0.25;
 constexpr double kWarmupSeconds = 0.005;
 constexpr std::uint64_t kStreamBytes = 512ULL << 20;  // per rank, to find the memory's rate
 constexpr std::uint64_t kStreamPiece = 1ULL << 20;    // timed at once: reading processor time is a system call
-
-std::uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string key;
-    std::uint64_t kilobytes = 0;
-    if (words >> key >> kilobytes && key == "MemAvailable:") return kilobytes * 1024;
-  }
-  return UINT64_MAX;
-}
 
 std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
@@ -94,7 +84,7 @@ void Session::require_memory(const Job& job, int buffers) const {
     std::size_t elements = input_elements(call) + (in_place(call.what) ? 0 : output_elements(call));
     bytes += static_cast<double>(elements * size_of(job.dtype)) * buffers * static_cast<double>(crews_.size());
   }
-  if (bytes > 0.9 * static_cast<double>(available_memory())) {
+  if (bytes > 0.9 * static_cast<double>(available_memory().value_or(UINT64_MAX))) {
     throw ConfigError(fmt::format(
         "--bytes {}: {} systems of {} ranks with {} buffers each need {:.1f} GiB, more than is free",
         format_size(job.call.count * size_of(job.dtype)), crews_.size(), options_.ranks, buffers, bytes / 0x1p30));

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/median.h"
 #include "trireme/base/size.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/net/launch/launch.h"
@@ -105,11 +106,6 @@ nlohmann::json run_once(const Case& which, const Words& side, const Options& opt
         fmt::format("bench parallel: {} of {} did not train: its loss is not a number", which.name, which.model));
   }
   return summary;
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values.empty() ? 0 : values[values.size() / 2];
 }
 
 // The number at a path of keys, of each run; nothing where it is not there.

@@ -21,6 +21,7 @@
 #include "trireme/ps/endpoint.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/checkpoints.h"
+#include "trireme/train/gather_text.h"
 #include "trireme/train/learner.h"
 #include "trireme/train/mesh_choice.h"
 #include "trireme/train/ps_crew.h"
@@ -156,10 +157,7 @@ struct Fleet {
       coordinator.emplace(coordinator_options(cast, address(config, mesh), key));
       at = coordinator->endpoint();
     }
-    std::vector<std::uint8_t> text(512);
-    std::copy_n(at.begin(), std::min(at.size(), text.size() - 1), text.begin());
-    mesh.data().broadcast(text);
-    at = reinterpret_cast<const char*>(text.data());
+    train::broadcast_text(mesh.data(), at);
     server = std::make_unique<ps::Server>(server_options(mesh.place().data, at, key));
     client = std::make_unique<ps::Client>(ps::ClientOptions{.at = at, .key = key, .rank = mesh.place().data});
   }
