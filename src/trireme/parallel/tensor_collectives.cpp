@@ -11,7 +11,7 @@
 namespace trireme::parallel {
 namespace {
 
-DType type_of(const torch::Tensor& tensor) {
+DType checked_type(const torch::Tensor& tensor) {
   if (const auto type = grad::element_type(tensor.scalar_type())) return *type;
   throw ConfigError(fmt::format("tensors of {} cannot be exchanged", torch::toString(tensor.scalar_type())));
 }
@@ -60,7 +60,7 @@ void wait_all(std::vector<Message>& messages) {
 }  // namespace
 
 View view_of(const torch::Tensor& tensor) {
-  return {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), type_of(tensor)};
+  return {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), checked_type(tensor)};
 }
 
 torch::Tensor all_reduced(const torch::Tensor& mine, Communicator& comm, Op op) {
