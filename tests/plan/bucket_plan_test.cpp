@@ -49,7 +49,7 @@ double best_of_all(std::span<const Gradient> gradients, const BucketCosts& costs
 TEST(BucketPlan, OptimalIsTheBestOfAllPartitions) {
   std::mt19937 random(7);
   auto uniform = [&](double low, double high) { return std::uniform_real_distribution(low, high)(random); };
-  for (int trial = 0; trial < 200; ++trial) {
+  for (int trial = 0; trial < 1000; ++trial) {
     std::vector<Gradient> gradients(1 + random() % 12);
     double ready = 0;
     for (auto& gradient : gradients) {
