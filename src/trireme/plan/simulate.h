@@ -1,0 +1,90 @@
+// What a job will do on a cluster, without running it: the strategies' own courses (sync/course.h), the collectives'
+// own schedules and the bucket planner, played in virtual time with a profile's compute.
+//
+// All times are seconds. One seed, one result.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "trireme/plan/trace.h"
+#include "trireme/plan/cluster.h"
+#include "trireme/plan/collective_time.h"
+#include "trireme/plan/mesh_choice.h"
+#include "trireme/plan/network.h"
+#include "trireme/plan/profile.h"
+#include "trireme/sync/strategies.h"
+
+namespace trireme::plan {
+
+struct Job {
+  const Profile* profile = nullptr;
+  sync::Choice strategy;          // sync::Choice::parse("allreduce")
+  std::string compress = "none";  // as --compress
+  std::string compress_rules;     // as --compress-rule
+  std::string bucket_plan = "optimal";
+  std::string algorithm = "auto";  // of every collective that has one of this name; auto: what the runtime picks
+  int lanes = 1;                   // exchanges under way at once
+  int workers = 0;                 // 0: all of the cluster
+  int servers = 0;                 // of strategies that need them; 0: colocated, one with each worker
+  int steps = 20;                  // simulated, of each worker
+  std::uint64_t seed = 1;
+  bool trace = false;
+  enum class Turn { as_train, background, in_line } turn = Turn::as_train;  // as --exchange
+  bool noise = true;  // stragglers and jitter; off: every step takes its median
+  // Where the model is on a mesh: its step by predict_mesh, the data axis's exchange over the cluster's network.
+  MeshShape mesh;
+  int micro_batches = 1;
+  Saving saving;
+  std::string schedule = "1f1b";
+};
+
+// Means over the steps that count, of a worker; the words of run.json's breakdown_ms.
+struct Breakdown {
+  double forward = 0, backward = 0, communication = 0, exposed = 0, optimizer = 0, other = 0;
+  double step() const { return forward + backward + exposed + optimizer + other; }
+};
+
+struct WorkerTimes {
+  double compute_s = 0, wait_s = 0;  // over all steps
+  std::int64_t steps = 0;
+  std::uint64_t bytes_sent = 0;
+};
+
+// Where the exchange's seconds go, of a step of the first worker, for `trireme diff`.
+struct ExchangeParts {
+  double latency = 0;    // messages · α of the slowest chain
+  double bandwidth = 0;  // the rest of what moves bytes
+  double queueing = 0;   // buckets that were full waited for the channel
+  double waiting = 0;    // for other workers
+  double coding = 0;     // encoding and decoding
+};
+
+struct Simulated {
+  double step_s = 0;  // the job's pace: of a worker, mean over the settled steps
+  Breakdown breakdown_s;
+  ExchangeParts exchange_s;
+  std::vector<WorkerTimes> workers;
+  std::map<std::int64_t, std::int64_t> stale;  // as sync::Report's, over all workers
+  std::uint64_t bytes_sent = 0;                // by all workers, over all steps
+  std::uint64_t messages = 0;
+  Traffic traffic;
+  std::size_t buckets = 0;        // of a step, where gradients travel in backward
+  std::vector<double> step_ends;  // of the first worker
+  std::vector<TraceEvent> trace;  // with Job::trace
+  Tier tier = Tier::closed_form;  // the finest that was needed
+  std::string why;                // one line: where the time goes
+  double samples_per_s = 0;
+  std::string strategy, compress;  // as asked for, with every setting
+};
+
+// Throws ConfigError where the job cannot run: no such algorithm, more workers than the cluster has, a codec that the
+// strategy does not take.
+Simulated simulate(const Cluster& cluster, const Job& job);
+
+// predicted.json: the keys of run.json's summary where they mean the same.
+nlohmann::json to_json(const Simulated& simulated);
+
+}  // namespace trireme::plan
