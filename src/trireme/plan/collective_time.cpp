@@ -1,0 +1,83 @@
+#include "trireme/plan/collective_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trireme/base/error.h"
+#include "trireme/collective/cost.h"
+#include "trireme/plan/tiers.h"
+
+namespace trireme::plan {
+namespace {
+
+DType type_of(std::size_t bytes) {
+  switch (bytes) {
+    case 1:
+      return DType::u8;
+    case 2:
+      return DType::f16;
+    case 4:
+      return DType::f32;
+    case 8:
+      return DType::f64;
+    default:
+      throw ConfigError(fmt::format("elements of {} bytes: there are those of 1, 2, 4 and 8", bytes));
+  }
+}
+
+void check(const Playing& playing) {
+  const auto ranks = static_cast<std::size_t>(playing.shape.ranks);
+  TRIREME_CHECK(playing.shape.ranks >= 1 && playing.shape.ranks <= playing.network.ranks());
+  TRIREME_CHECK(playing.begins.size() == ranks && playing.ends.size() == ranks);
+  if (playing.algorithm.shared && !playing.network.shares_memory()) {
+    throw ConfigError(fmt::format("algorithm '{}' needs workers that share memory; {} has not only such",
+                                  playing.algorithm.name, playing.network.cluster().file));
+  }
+}
+
+}  // namespace
+
+std::string_view name(Tier tier) {
+  switch (tier) {
+    case Tier::closed_form:
+      return "closed form";
+    case Tier::max_plus:
+      return "max-plus";
+    case Tier::flows:
+      return "flows";
+  }
+  return "";
+}
+
+// All meet before anyone reads, so all end together.
+Played play_shared_memory(const Playing& playing) {
+  const double begin = *std::max_element(playing.begins.begin(), playing.begins.end());
+  const double end =
+      begin + predict(playing.algorithm, playing.shape, type_of(playing.element), playing.network.node(0).inside);
+  std::fill(playing.ends.begin(), playing.ends.end(), end);
+  return {Tier::closed_form, end, 0};
+}
+
+Played play(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes,
+            std::span<const double> begins, std::span<double> ends, Traffic* traffic, const Observer& observe) {
+  const Playing playing{network, algorithm, shape, element_bytes, begins, ends, traffic, observe};
+  check(playing);
+  return algorithm.shared ? play_shared_memory(playing) : play_max_plus(playing);
+}
+
+Played play_by(Tier tier, const Network& network, const Algorithm& algorithm, const Call& shape,
+               std::size_t element_bytes, std::span<const double> begins, std::span<double> ends, Traffic* traffic,
+               const Observer& observe) {
+  const Playing playing{network, algorithm, shape, element_bytes, begins, ends, traffic, observe};
+  check(playing);
+  if (tier == Tier::max_plus && !algorithm.shared) return play_max_plus(playing);
+  throw ConfigError(fmt::format("{} by {} has no {}", name(shape.what), algorithm.name, name(tier)));
+}
+
+double play(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes) {
+  std::vector<double> times(static_cast<std::size_t>(shape.ranks));
+  return play(network, algorithm, shape, element_bytes, times, times).end_s;
+}
+
+}  // namespace trireme::plan

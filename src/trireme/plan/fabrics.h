@@ -1,0 +1,15 @@
+// The fabrics behind the list in topology.cpp, by file, and what they have in common.
+#pragma once
+#include <memory>
+
+#include "trireme/plan/topology.h"
+
+namespace trireme::plan {
+
+std::unique_ptr<Fabric> star_fabric(const Cluster& cluster);  // star_fabric.cpp: flat and star
+
+// A link as its class says. α is paid on the way up; the way down is free.
+Link up_link(const Cluster& cluster, int link_class);
+Link down_link(const Cluster& cluster, int link_class);
+
+}  // namespace trireme::plan

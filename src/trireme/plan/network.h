@@ -1,0 +1,77 @@
+// What messages between workers cost, and where they meet. A network is cheap to copy and never changes.
+//
+// A message of m bytes alone takes the latencies of the links it crosses and then as long as the slowest of them needs
+// for m bytes. Rank r of a call is worker r, or the one that on() says.
+#pragma once
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "trireme/collective/schedule.h"
+#include "trireme/plan/cluster.h"
+#include "trireme/plan/topology.h"
+
+namespace trireme::plan {
+
+// What `auto` has picked so far. Any thread.
+struct Choices {
+  std::mutex guard;
+  std::map<std::array<std::uint64_t, 3>, const Algorithm*> picked;  // by collective, size class, ranks; under guard
+};
+
+class Network {
+ public:
+  explicit Network(Cluster cluster);
+  // The same network seen by fewer: its rank r is this one's rank ranks[r].
+  Network on(std::vector<int> ranks) const;
+
+  const Cluster& cluster() const { return state_->cluster; }
+  const Topology& topology() const { return state_->topology; }
+  int ranks() const;
+  int worker(int rank) const { return places_.empty() ? rank : places_[static_cast<std::size_t>(rank)]; }
+  const NodeClass& node(int rank) const { return state_->cluster.nodes[state_->class_of[worker(rank)]]; }
+
+  // Alone in the network, in seconds.
+  double message(int from, int to, double bytes) const;
+  // Of which it waits before its first byte goes.
+  double latency(int from, int to) const;
+  // A message costs the same between any two ranks, each on a node of its own, and every rank reduces as fast.
+  bool uniform() const { return uniform_; }
+  // Messages between different pairs can slow each other down, even where no rank sends or receives two at once.
+  bool shared() const { return shared_; }
+  // All ranks read each other's memory.
+  bool shares_memory() const { return shares_memory_; }
+  Choices& choices() const { return *choices_; }
+
+ private:
+  struct State {
+    Cluster cluster;
+    Topology topology;
+    std::vector<int> class_of;  // by worker
+  };
+  void look();
+
+  std::shared_ptr<const State> state_;
+  std::vector<int> places_;  // by rank; empty: the workers in their order
+  std::shared_ptr<Choices> choices_ = std::make_shared<Choices>();
+  bool uniform_ = false, shared_ = false, shares_memory_ = false;
+};
+
+// What went over each link.
+struct Traffic {
+  std::vector<std::uint64_t> bytes;  // by link of the topology
+  std::uint64_t inside = 0;          // between workers of one node
+  std::uint64_t messages = 0;
+
+  void add(const Network& network, int from, int to, std::uint64_t size, std::uint64_t times = 1);
+  void add(const Traffic& other, std::uint64_t times = 1);
+  // The link that needs longest for its bytes; −1 if nothing went over any.
+  int busiest(const Network& network) const;
+  // Of the time `seconds`, how much that link was busy.
+  double utilisation(const Network& network, int link, double seconds) const;
+};
+
+}  // namespace trireme::plan

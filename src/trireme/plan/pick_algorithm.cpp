@@ -1,0 +1,69 @@
+// `auto` on a network.
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "trireme/collective/formulas.h"
+#include "trireme/plan/collective_time.h"
+
+namespace trireme::plan {
+namespace {
+
+constexpr int kFewRanks = 64;  // up to here everything is played; above, what the closed forms like best
+constexpr std::size_t kPlayed = 4;
+
+// The first size of the quarter of an octave that n bytes are in, as collective/select.cpp has it.
+std::uint64_t representative(std::uint64_t bytes) {
+  if (bytes < 16) return bytes;
+  const int octave = std::bit_width(bytes) - 1;
+  return bytes >> (octave - 2) << (octave - 2);
+}
+
+double textbook_seconds(const Network& network, const Algorithm& algorithm, const Call& shape, double bytes) {
+  const double alpha = network.latency(0, shape.ranks - 1);
+  const double all = bytes * (has_blocks(shape.what) ? shape.ranks : 1);
+  const double beta = all > 0 ? (network.message(0, shape.ranks - 1, all) - alpha) / all : 0;
+  auto form = closed_form(shape.what, algorithm.name, {shape.ranks, all, alpha, beta, network.node(0).inside.gamma});
+  return form ? form->time_one.value : std::numeric_limits<double>::infinity();
+}
+
+const Algorithm* fastest(const Network& network, const Call& shape, std::size_t element_bytes) {
+  std::vector<std::pair<double, const Algorithm*>> candidates;
+  const double bytes = static_cast<double>(shape.count * element_bytes);
+  for (const Algorithm* algorithm : algorithms_for(shape.what)) {
+    if (!algorithm->shared) candidates.emplace_back(textbook_seconds(network, *algorithm, shape, bytes), algorithm);
+  }
+  if (shape.ranks > kFewRanks && candidates.size() > kPlayed) {
+    std::stable_sort(candidates.begin(), candidates.end(), [](auto& a, auto& b) { return a.first < b.first; });
+    candidates.resize(kPlayed);
+  }
+  for (auto& [seconds, algorithm] : candidates) seconds = play(network, *algorithm, shape, element_bytes);
+  return std::min_element(candidates.begin(), candidates.end(), [](auto& a, auto& b) { return a.first < b.first; })
+      ->second;
+}
+
+}  // namespace
+
+const Algorithm& pick_algorithm(const Network& network, Collective what, std::size_t count, std::size_t element_bytes,
+                                int ranks) {
+  const std::uint64_t bytes = count * element_bytes;
+  if (network.shares_memory()) {
+    const std::uint64_t staged = bytes * static_cast<std::uint64_t>(has_blocks(what) ? ranks : 1);
+    return find_algorithm(what, staged <= network.node(0).inline_limit ? "inline" : "direct");
+  }
+  if (ranks == 1) return *algorithms_for(what).back();
+  const std::uint64_t size = representative(bytes);
+  const std::array<std::uint64_t, 3> key{static_cast<std::uint64_t>(what), size << 4 | element_bytes,
+                                         static_cast<std::uint64_t>(ranks)};
+  Choices& choices = network.choices();
+  {
+    std::lock_guard lock(choices.guard);
+    if (auto found = choices.picked.find(key); found != choices.picked.end()) return *found->second;
+  }
+  const std::size_t elements = std::max<std::size_t>(size / element_bytes, bytes > 0 ? 1 : 0);
+  const Algorithm* best = fastest(network, {what, 0, ranks, 0, elements, elements}, element_bytes);
+  std::lock_guard lock(choices.guard);
+  return *choices.picked.emplace(key, best).first->second;
+}
+
+}  // namespace trireme::plan
