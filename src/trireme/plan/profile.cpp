@@ -1,0 +1,45 @@
+#include "trireme/plan/profile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trireme/base/error.h"
+#include "trireme/base/settings.h"
+
+namespace trireme::plan {
+
+Quantiles quantiles_of(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::ranges::sort(values);
+  // Between the two that are nearest, as a straight line.
+  auto at = [&](double share) {
+    const double place = share * static_cast<double>(values.size() - 1);
+    const auto below = static_cast<std::size_t>(place);
+    const auto above = std::min(below + 1, values.size() - 1);
+    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+  };
+  return {at(0.1), at(0.5), at(0.9)};
+}
+
+std::size_t Profile::gradient_elements() const {
+  std::size_t sum = 0;
+  for (const auto& gradient : gradients) sum += gradient.elements;
+  return sum;
+}
+
+const CodecProfile& Profile::codec(std::string_view name) const {
+  std::vector<std::string_view> names;
+  for (const auto& one : codecs) {
+    if (one.name == name) return one;
+    names.push_back(one.name);
+  }
+  if (names.empty()) {
+    throw ConfigError(
+        fmt::format("{}: the profile has no codecs, so nothing is known of '{}'", file.empty() ? model : file, name));
+  }
+  throw ConfigError(
+      fmt::format("{}: the profile has no codec '{}'; it has {}", file.empty() ? model : file, name, listed(names)));
+}
+
+}  // namespace trireme::plan
