@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/collective/cost.h"
 
 namespace trireme {
 namespace {
@@ -19,6 +20,9 @@ LinkModel sample() {
   model.wires = Wires::one;
   model.sync = 4e-7;
   model.memory = {0, {{65536, 1e-6}}, 5e-11};
+  model.corrections = Corrections(4);
+  model.corrections.add(Collective::all_reduce, "ring", 1024, 2);
+  model.corrections.add(Collective::all_reduce, "ring", 64, 0.5);
   return model;
 }
 
@@ -30,6 +34,24 @@ TEST(Curve, InterpolatesAndGoesOn) {
   EXPECT_DOUBLE_EQ(curve(2500), 5e-6);
   EXPECT_DOUBLE_EQ(curve(5000), 9e-6);
   EXPECT_DOUBLE_EQ((Curve{2, {}, 3}(5)), 17);
+}
+
+TEST(LinkModel, CorrectionsHoldForTheirRanksAlone) {
+  const auto by = sample().corrections;
+  EXPECT_DOUBLE_EQ(by(Collective::all_reduce, "ring", 4, 10), 0.5);
+  EXPECT_DOUBLE_EQ(by(Collective::all_reduce, "ring", 4, 256), 1);  // half way on logarithmic axes
+  EXPECT_DOUBLE_EQ(by(Collective::all_reduce, "ring", 4, 1e9), 2);
+  EXPECT_DOUBLE_EQ(by(Collective::all_reduce, "ring", 2, 64), 1);
+  EXPECT_DOUBLE_EQ(by(Collective::all_reduce, "tree", 4, 64), 1);
+  EXPECT_DOUBLE_EQ(by(Collective::reduce, "ring", 4, 64), 1);
+}
+
+TEST(LinkModel, CorrectionsMultiplyWhatIsPredicted) {
+  LinkModel model = sample(), plain = sample();
+  plain.corrections = {};
+  const Algorithm& ring = find_algorithm(Collective::all_reduce, "ring");
+  const Call call{Collective::all_reduce, 0, 4, 0, 256, 256};
+  EXPECT_DOUBLE_EQ(predict(ring, call, DType::f32, model), 2 * predict(ring, call, DType::f32, plain));
 }
 
 TEST(LinkModel, SurvivesJson) {

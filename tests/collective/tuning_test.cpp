@@ -39,7 +39,7 @@ TEST_F(Kept, ComesBackAsItWas) {
 
 TEST_F(Kept, AFileThatIsNoTuningIsNamed) {
   save_tuning({}, "shm");
-  for (const char* text : {"", "{", "[]", "{\"format\":\"other\"}", "{\"format\":\"trireme-tuning-2\"}"}) {
+  for (const char* text : {"", "{", "[]", "{\"format\":\"other\"}", "{\"format\":\"trireme-tuning-3\"}"}) {
     std::ofstream(tuning_path("shm")) << text;
     try {
       load_tuning("shm");

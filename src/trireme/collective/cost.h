@@ -35,7 +35,10 @@ Count count_schedule(const Algorithm& algorithm, const Call& shape, std::size_t 
 // message waits for its turn on both sides.
 // A shared schedule costs a synchronization before each round that touches peers' memory, and one after the last
 // unless only stages are touched, plus what the busiest rank moves. Copies from input to output are free: see
-// schedule.h.
+// schedule.h. What was measured of whole calls corrects the result.
 double predict(const Algorithm& algorithm, const Call& shape, DType type, const LinkModel& model);
+
+// Bytes of a rank's larger buffer in a call.
+double call_bytes(const Call& shape, DType type);
 
 }  // namespace trireme

@@ -85,11 +85,13 @@ json to_json(const LinkModel& model) {
           {"copy_s_per_byte", model.copy},
           {"wires", model.wires == Wires::one ? "one" : "many"},
           {"sync_s", model.sync},
-          {"memory", curve_to_json(model.memory)}};
+          {"memory", curve_to_json(model.memory)},
+          {"corrections", model.corrections.json()}};
 }
 
 LinkModel link_model_from_json(const json& object) {
-  check_keys(object, "the model", {"message", "gamma_s_per_byte", "copy_s_per_byte", "wires", "sync_s", "memory"});
+  check_keys(object, "the model",
+             {"message", "gamma_s_per_byte", "copy_s_per_byte", "wires", "sync_s", "memory", "corrections"});
   LinkModel model;
   model.message = curve_from_json(object["message"], "'message'");
   model.gamma = number(object["gamma_s_per_byte"], "'gamma_s_per_byte'");
@@ -99,6 +101,7 @@ LinkModel link_model_from_json(const json& object) {
   model.wires = wires == "one" ? Wires::one : Wires::many;
   model.sync = number(object["sync_s"], "'sync_s'");
   model.memory = curve_from_json(object["memory"], "'memory'");
+  model.corrections = Corrections::from_json(object["corrections"]);
   return model;
 }
 

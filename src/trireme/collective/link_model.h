@@ -4,6 +4,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "trireme/collective/corrections.h"
+
 namespace trireme {
 
 // Seconds as a function of bytes: from (0, start) straight through the points, then on with `slope`.
@@ -34,6 +36,8 @@ struct LinkModel {
   // Shared memory: one synchronization of all ranks, and m bytes loaded or stored by each of them at once.
   double sync = 3e-7;
   Curve memory{0, {}, 1.0 / 38e9};
+  // Of what all this says of whole calls.
+  Corrections corrections;
 
   bool operator==(const LinkModel&) const = default;
 };

@@ -9,6 +9,7 @@
 #include "trireme/base/median.h"
 #include "trireme/base/size.h"
 #include "trireme/collective/communicator_impl.h"
+#include "trireme/collective/cost.h"
 
 namespace trireme {
 namespace {
@@ -46,6 +47,14 @@ class Stopwatch {
     return median(times);
   }
   double time(const What& what) { return time(what, tuning_); }
+  // The same in a fraction of the time.
+  double quick_time(const What& what, const Tuning& tuning) {
+    const Effort thorough = effort_;
+    effort_.burst_s /= 5;
+    const double seconds = time(what, tuning);
+    effort_ = thorough;
+    return seconds;
+  }
 
   // Seconds of each of two ways, taken in turns so that both see the same machine.
   std::pair<double, double> compare(const What& a, const Tuning& tuning_a, const What& b, const Tuning& tuning_b) {
@@ -76,7 +85,8 @@ class Stopwatch {
     auto* pool = what.memory == Memory::heap ? heap_.get() : private_.data();
     const auto ranks = static_cast<std::size_t>(comm_.size());
     const auto out = what.bytes * (has_blocks(what.collective) ? ranks : 1);
-    const auto stride = std::max<std::size_t>((out + 4095) / 4096 * 4096, 64 << 10);
+    const auto both = what.collective == Collective::all_to_all ? 2 * out : out;
+    const auto stride = std::max<std::size_t>((both + 4095) / 4096 * 4096, 64 << 10);
     comm_.barrier();
     const double start = now_seconds();
     for (int i = 0; i < calls; ++i) {
@@ -87,17 +97,34 @@ class Stopwatch {
     return (now_seconds() - start) / calls;
   }
 
+  // On memory at `at`, in place where that is possible; `out` bytes in all blocks.
   void call(const What& what, std::byte* at, std::size_t out) {
-    if (what.collective == Collective::barrier) return comm_.barrier();
-    if (what.collective == Collective::all_gather) {
-      return comm_.all_gather(ConstView(at + what.bytes * comm_.rank(), what.bytes, DType::u8),
-                              View(at, out, DType::u8));
+    const auto view = [](std::byte* from, std::size_t bytes) { return View(from, bytes / sizeof(float), DType::f32); };
+    const View all = view(at, out), own = view(at + what.bytes * comm_.rank(), what.bytes);
+    switch (what.collective) {
+      case Collective::barrier:
+        return comm_.barrier();
+      case Collective::broadcast:
+        return comm_.broadcast(all);
+      case Collective::scatter:
+        return comm_.scatter(all, own);
+      case Collective::gather:
+        return comm_.gather(own, all);
+      case Collective::reduce:
+        return comm_.reduce(all, all, Op::max);
+      case Collective::all_gather:
+        return comm_.all_gather(own, all);
+      case Collective::reduce_scatter:
+        return comm_.reduce_scatter(all, own, Op::max);
+      case Collective::all_reduce:
+        return comm_.all_reduce(all, Op::max);
+      case Collective::all_to_all:
+        return comm_.all_to_all(all, view(at + out, out));
     }
-    comm_.all_reduce(View(at, what.bytes / sizeof(float), DType::f32), Op::max);
   }
 
   Communicator& comm_;
-  const Effort effort_;
+  Effort effort_;
   const std::size_t pool_;  // buffers are taken in turn from this many bytes
   std::shared_ptr<std::byte[]> heap_;
   std::vector<std::byte> private_;
@@ -227,6 +254,29 @@ int spins_for(Stopwatch& watch) {
   return std::clamp(static_cast<int>(kWorthSpinning / look), 100, 100'000);
 }
 
+// What calls really took over what the model says, for every algorithm there is.
+Corrections measure_corrections(Stopwatch& watch, const Tuning& tuning, int ranks, bool shared,
+                                const Progress& progress) {
+  Corrections corrections(ranks);
+  for (const Algorithm& algorithm : algorithms()) {
+    if (algorithm.shared && !shared) continue;
+    progress(fmt::format("{} by {}", name(algorithm.what), algorithm.name));
+    const bool empty = algorithm.what == Collective::barrier;
+    for (std::size_t bytes = 64; !watch.too_large(bytes) && bytes <= (16u << 20); bytes *= 4) {
+      if (empty && bytes > 64) break;
+      const std::size_t per_rank = has_blocks(algorithm.what) ? std::max<std::size_t>(bytes / ranks / 4 * 4, 4) : bytes;
+      const std::size_t count = empty ? 0 : per_rank / sizeof(float);
+      const Call call{algorithm.what, 0, ranks, 0, count, count};
+      const double model = predict(algorithm, call, DType::f32, tuning.model);
+      if (!(model > 0)) break;  // one rank
+      const auto memory = algorithm.name == "staged" ? Memory::own : Memory::heap;
+      const double seconds = watch.quick_time({algorithm.what, algorithm.name, empty ? 0 : per_rank, memory}, tuning);
+      corrections.add(algorithm.what, algorithm.name, std::max(call_bytes(call, DType::f32), 1.0), seconds / model);
+    }
+  }
+  return corrections;
+}
+
 }  // namespace
 
 Tuning measure_tuning(Communicator& comm, const Progress& progress, const Effort& effort) {
@@ -246,6 +296,9 @@ Tuning measure_tuning(Communicator& comm, const Progress& progress, const Effort
     tuning.stage_chunk = stage_chunk(watch, tuning, progress);
     tuning.inline_limit = inline_limit(watch, tuning, progress);
     tuning.model.memory = memory_curve(watch, tuning.model.sync, progress);
+  }
+  if (effort.every_algorithm && comm.size() > 1) {
+    tuning.model.corrections = measure_corrections(watch, tuning, comm.size(), shared, progress);
   }
   tuning.source = fmt::format("measured with {} ranks", comm.size());
   return tuning;

@@ -12,6 +12,7 @@ namespace trireme {
 struct Effort {
   double burst_s = 0.015;          // of calls timed together
   std::size_t largest = 64 << 20;  // bytes of the largest call
+  bool every_algorithm = true;     // what the model misses of each: LinkModel::corrections
 };
 
 // Collective; every rank returns the same. `progress` hears what is being measured.

@@ -114,15 +114,25 @@ double predict_shared(RoundReader& reader, const std::vector<Schedule>& schedule
   return only_stages ? seconds : seconds + model.sync;
 }
 
-}  // namespace
-
-double predict(const Algorithm& algorithm, const Call& shape, DType type, const LinkModel& model) {
+double predict_uncorrected(const Algorithm& algorithm, const Call& shape, DType type, const LinkModel& model) {
   if (algorithm.shared && shape.what == Collective::barrier) return shape.ranks > 1 ? model.sync : 0;
   RoundReader reader(algorithm, shape, size_of(type));
   std::vector<Schedule> schedules;
   schedules.reserve(shape.ranks);
   for (int rank = 0; rank < shape.ranks; ++rank) schedules.push_back(reader.schedule(rank));
   return algorithm.shared ? predict_shared(reader, schedules, model) : MessageClock(reader, schedules, model).run();
+}
+
+}  // namespace
+
+double call_bytes(const Call& shape, DType type) {
+  const auto bytes = static_cast<double>(shape.count * size_of(type));
+  return has_blocks(shape.what) ? bytes * shape.ranks : bytes;
+}
+
+double predict(const Algorithm& algorithm, const Call& shape, DType type, const LinkModel& model) {
+  return predict_uncorrected(algorithm, shape, type, model) *
+         model.corrections(shape.what, algorithm.name, shape.ranks, call_bytes(shape, type));
 }
 
 }  // namespace trireme

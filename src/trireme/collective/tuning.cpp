@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kFormat = "trireme-tuning-2";
+constexpr std::string_view kFormats = "trireme-tuning-", kFormat = "trireme-tuning-3";
 
 // The value of the first line of `path` that begins with `key`, after its colon.
 std::string field(const char* path, std::string_view key) {
@@ -99,6 +99,17 @@ Tuning tuning_from_json(const nlohmann::json& json) {
   return tuning;
 }
 
+namespace {
+
+// What an older version kept is as good as nothing.
+bool of_another_version(const nlohmann::json& json) {
+  if (!json.is_object() || !json.contains("format") || !json["format"].is_string()) return false;
+  const auto format = json["format"].get<std::string>();
+  return format.starts_with(kFormats) && format != kFormat;
+}
+
+}  // namespace
+
 std::string machine_fingerprint() {
   auto text = fmt::format("{}|{}|{}|{}", field("/proc/cpuinfo", "model name"), field("/proc/cpuinfo", "cache size"),
                           std::thread::hardware_concurrency(), field("/proc/meminfo", "MemTotal"));
@@ -121,7 +132,9 @@ std::optional<Tuning> load_tuning(std::string_view transport) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   try {
     if (text.size() > kMost) throw DataError("is larger than 1 MiB");
-    return tuning_from_json(nlohmann::json::parse(text));
+    const auto json = nlohmann::json::parse(text);
+    if (of_another_version(json)) return std::nullopt;
+    return tuning_from_json(json);
   } catch (const std::exception& error) {
     throw DataError(fmt::format("{}: {}; remove it or run 'trireme tune' again", path, error.what()));
   }

@@ -1,0 +1,43 @@
+// What the α-β-γ model leaves out, as measured: for some algorithms, by what their calls really took over what the
+// model said, at some sizes. Caches, wake-ups and copies are in it; it holds for the number of ranks it was measured
+// with and for no other.
+#pragma once
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/collective/schedule.h"
+
+namespace trireme {
+
+class Corrections {
+ public:
+  Corrections() = default;
+  explicit Corrections(int ranks) : ranks_(ranks) {}
+
+  int ranks() const { return ranks_; }
+  bool empty() const { return by_call_.empty(); }
+  // `bytes` of a rank's larger buffer, positive; measured over predicted, positive.
+  void add(Collective what, std::string_view algorithm, double bytes, double ratio);
+  // What a prediction is multiplied by: between the measured sizes straight on logarithmic axes, beyond them as at the
+  // nearest; 1 for what was not measured, and for another number of ranks.
+  double operator()(Collective what, std::string_view algorithm, int ranks, double bytes) const;
+
+  bool operator==(const Corrections&) const = default;
+
+  nlohmann::json json() const;
+  // Throws DataError that names what is wrong.
+  static Corrections from_json(const nlohmann::json& json);
+
+ private:
+  struct Point {
+    double bytes = 0, ratio = 1;
+    bool operator==(const Point&) const = default;
+  };
+  int ranks_ = 0;
+  std::map<std::string, std::vector<Point>> by_call_;  // "all-reduce ring", points by bytes
+};
+
+}  // namespace trireme
