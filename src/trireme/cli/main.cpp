@@ -1,5 +1,6 @@
 // The one program. Each subcommand lives in a file of its own; here errors become one line and an exit code.
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -20,10 +21,10 @@ bool wants_torch(int argc, char** argv) {
          trireme::cli::kTorchCommands.end();
 }
 
-// `bench ps`, `bench ps-soak` and `bench codec` are commands of their own.
+// Some benchmarks are commands of their own.
 void join_bench_words(std::vector<std::string>& words) {
-  if (words.size() < 2 || words[0] != "bench") return;
-  if (words[1] != "ps" && words[1] != "ps-soak" && words[1] != "codec") return;
+  constexpr std::array<std::string_view, 4> kOwn{"ps", "ps-soak", "codec", "predict"};
+  if (words.size() < 2 || words[0] != "bench" || std::ranges::find(kOwn, words[1]) == kOwn.end()) return;
   words[1] = "bench-" + words[1];
   words.erase(words.begin());
 }
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
   trireme::cli::add_bench(app);
   trireme::cli::add_bench_ps(app);
   trireme::cli::add_bench_codec(app);
+  trireme::cli::add_bench_predict(app);
   trireme::cli::add_ps_soak(app);
   try {
     if (wants_torch(argc, argv)) trireme::cli::become_torch(argv);

@@ -27,6 +27,8 @@ constexpr std::uint64_t kStreamPiece = 1ULL << 20;    // timed at once: reading 
 
 std::string this_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
+}  // namespace
+
 std::vector<Argv> own_commands(const Options& options, const std::string& socket) {
   Argv worker{this_program(),    "bench-worker",  socket,
               "--buffers",       options.buffers, "--algorithm",
@@ -41,8 +43,6 @@ std::vector<Argv> own_commands(const Options& options, const std::string& socket
   launch.insert(launch.end(), worker.begin(), worker.end());
   return {launch};
 }
-
-}  // namespace
 
 void show_progress(const std::string& text) {
   if (::isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);

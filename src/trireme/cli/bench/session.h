@@ -77,6 +77,9 @@ class Session {
   std::vector<std::string> settings_;
 };
 
+// What makes Trireme's ranks come to a listener at `socket`.
+std::vector<Argv> own_commands(const Options& options, const std::string& socket);
+
 // Shows where the benchmark is, on a terminal only; an empty text takes it away.
 void show_progress(const std::string& text);
 

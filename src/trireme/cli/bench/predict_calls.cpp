@@ -1,0 +1,135 @@
+#include "trireme/cli/bench/predict_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/bench/numbers.h"
+#include "trireme/cli/bench/session.h"
+#include "trireme/collective/cost.h"
+#include "trireme/collective/tuning.h"
+
+namespace trireme::bench {
+namespace {
+
+constexpr std::uint64_t kFootprint = 64ULL << 20;  // per rank, over its rotating buffers
+constexpr int kMostBuffers = 64;
+constexpr double kBurstSeconds = 0.006;
+
+// Fitted at powers of four, judged half way between them.
+struct Size {
+  std::size_t bytes;
+  bool judged;
+};
+std::vector<Size> sizes(Collective what, std::size_t largest) {
+  if (what == Collective::barrier) return {{0, false}, {0, true}};
+  std::vector<Size> all;
+  for (std::size_t bytes = 64; bytes <= largest; bytes *= 4) {
+    all.push_back({bytes, false});
+    if (bytes * 2 <= largest) all.push_back({bytes * 2, true});
+  }
+  return all;
+}
+
+Call call_of(const CallsQuestion& question, Collective what, std::size_t bytes) {
+  std::size_t count = bytes / sizeof(float);
+  if (has_blocks(what)) count = std::max<std::size_t>(count / static_cast<std::size_t>(question.ranks), 1);
+  return {what, 0, question.ranks, 0, count, count};
+}
+
+double seconds_of(Crew& crew, const Call& call, std::size_t& errors) {
+  const double bytes = std::max(call_bytes(call, DType::f32), 1.0);
+  const int buffers = static_cast<int>(std::clamp(static_cast<double>(kFootprint) / bytes, 2.0, double{kMostBuffers}));
+  crew.prepare(static_cast<int>(call.what), static_cast<int>(DType::f32), static_cast<int>(Op::sum), call.count,
+               buffers);
+  const double once = std::max(1e-7, crew.burst(2, 4, 0).mean_us * 1e-6);
+  const auto iterations = static_cast<std::size_t>(std::clamp(kBurstSeconds / once, 5.0, 20'000.0));
+  const auto times = crew.burst(2, iterations, once * static_cast<double>(iterations));
+  errors += times.errors;
+  return median(std::vector<double>(times.slowest_us.begin(), times.slowest_us.end())) * 1e-6;
+}
+
+// All collectives that have an algorithm of this name, on one crew that runs it.
+class Algorithms {
+ public:
+  Algorithms(const CallsQuestion& question, std::string_view name, const LinkModel& model)
+      : question_(question), name_(name), model_(model) {
+    Options options;
+    options.ranks = question.ranks;
+    options.transport = question.transport;
+    options.algorithm = name_;
+    // In private memory `direct` becomes `staged`; where nothing can be read, memory is memory.
+    options.buffers = name == "staged" ? "private" : "heap";
+    const std::string socket = folder_.path() + "/trireme";
+    Listener listener(socket);
+    crew_ = std::make_unique<Crew>("trireme", question.ranks, own_commands(options, socket), listener);
+  }
+
+  void judge(const Algorithm& algorithm, std::vector<Judged>& all) {
+    std::map<std::pair<std::size_t, bool>, std::vector<double>> seconds;
+    const auto list = sizes(algorithm.what, question_.largest);
+    for (int round = 0; round < question_.rounds; ++round) {
+      for (const auto& size : list) {
+        show_progress(fmt::format("{}, {} ranks: {} by {}, {}", question_.transport, question_.ranks,
+                                  name(algorithm.what), name_, format_size(size.bytes)));
+        seconds[{size.bytes, size.judged}].push_back(
+            seconds_of(*crew_, call_of(question_, algorithm.what, size.bytes), errors_));
+      }
+    }
+    if (errors_ > 0) throw DataError(fmt::format("{} elements of {} were wrong", errors_, name(algorithm.what)));
+    LinkModel fitted = model_;
+    fitted.corrections = Corrections(question_.ranks);
+    for (const auto& size : list) {
+      if (size.judged) continue;
+      const Call call = call_of(question_, algorithm.what, size.bytes);
+      const double said = predict(algorithm, call, DType::f32, fitted_without(fitted));
+      fitted.corrections.add(algorithm.what, name_, std::max(call_bytes(call, DType::f32), 1.0),
+                             median(seconds[{size.bytes, false}]) / said);
+    }
+    for (const auto& size : list) {
+      if (!size.judged) continue;
+      const double said = predict(algorithm, call_of(question_, algorithm.what, size.bytes), DType::f32, fitted);
+      all.push_back({fmt::format("{}, {} ranks", question_.transport, question_.ranks),
+                     fmt::format("{} {} {}", name(algorithm.what), name_, format_size(size.bytes)), said,
+                     seconds[{size.bytes, true}]});
+    }
+  }
+
+ private:
+  static LinkModel fitted_without(LinkModel model) {
+    model.corrections = {};
+    return model;
+  }
+
+  const CallsQuestion& question_;
+  const std::string name_;
+  const LinkModel& model_;
+  TemporaryFolder folder_;
+  std::unique_ptr<Crew> crew_;
+  std::size_t errors_ = 0;
+};
+
+}  // namespace
+
+std::vector<Judged> judge_calls(const CallsQuestion& question) {
+  auto tuning = load_tuning(question.transport);
+  LinkModel model = (tuning ? *tuning : default_tuning(question.transport)).model;
+  model.corrections = {};
+  std::map<std::string_view, std::vector<const Algorithm*>> by_name;
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!algorithm.shared || question.transport != "tcp") by_name[algorithm.name].push_back(&algorithm);
+  }
+  std::vector<Judged> all;
+  for (const auto& [name, members] : by_name) {
+    Algorithms crew(question, name, model);
+    for (const Algorithm* algorithm : members) crew.judge(*algorithm, all);
+  }
+  show_progress("");
+  return all;
+}
+
+}  // namespace trireme::bench
