@@ -1,0 +1,56 @@
+// `trireme diff predicted.json run.json`: where a prediction and what happened differ.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "trireme/base/error.h"
+#include "trireme/cli/command.h"
+#include "trireme/cli/terminal.h"
+#include "trireme/plan/difference.h"
+
+namespace trireme::cli {
+namespace {
+
+struct Options {
+  std::string predicted, measured;
+  bool json = false;
+};
+
+plan::Difference difference_of(const Options& options) {
+  if (!options.measured.empty()) {
+    return plan::compare(plan::load_account(options.predicted), plan::load_account(options.measured));
+  }
+  auto own = plan::own_prediction(options.predicted);
+  if (!own) {
+    throw ConfigError(fmt::format("{} holds no prediction of itself; write: trireme diff predicted.json run.json",
+                                  options.predicted));
+  }
+  return plan::compare(*own, plan::load_account(options.predicted));
+}
+
+void diff(const Options& options) {
+  const auto difference = difference_of(options);
+  if (options.json) {
+    fmt::print("{}\n", plan::to_json(difference).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}", plan::to_text(difference, standard_output().width));
+  }
+}
+
+}  // namespace
+
+void add_diff(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("diff", "Where a prediction and a run differ, and by what");
+  command
+      ->add_option("predicted", options->predicted,
+                   "predicted.json of simulate, plan.json of plan, or a run.json (alone: with its own prediction)")
+      ->required();
+  command->add_option("measured", options->measured, "run.json of train; trace.json beside it is read too");
+  command->add_flag("--json", options->json, "One object");
+  command->callback([options] { diff(*options); });
+}
+
+}  // namespace trireme::cli
