@@ -30,6 +30,12 @@ Kind allreduce() {
           .compresses = Kind::Compresses::gradients,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<Allreduce>(around);
+          },
+          .course = [](const Values&, const CourseAt&) -> Course {
+            return {{.what = Exchange::What::buckets,
+                     .of = Exchange::Of::gradient,
+                     .start = Moment::in_backward,
+                     .wait = Moment::after_backward}};
           }};
 }
 

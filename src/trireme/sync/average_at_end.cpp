@@ -35,7 +35,8 @@ Kind average_at_end() {
           .compresses = Kind::Compresses::models,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<AverageAtEnd>(around);
-          }};
+          },
+          .course = [](const Values&, const CourseAt&) -> Course { return {}; }};
 }
 
 }  // namespace trireme::sync

@@ -24,7 +24,7 @@ class DiLoCo : public OneLearner {
     theta_ = Flat(world_, weights_);
     momentum_ = Flat(world_, weights_.size());
   }
-  bool meets(std::int64_t step) const override { return (step + 1) % period_ == 0; }
+  bool meets(std::int64_t step) const override { return is_last_of(period_, step); }
   void after_step(const Step& step) override {
     moved_ = true;
     if (meets(step.number)) outer_step();
@@ -67,16 +67,21 @@ class DiLoCo : public OneLearner {
 }  // namespace
 
 Kind diloco() {
-  return {.name = "diloco",
-          .summary = "local steps; every H of them an outer step with momentum",
-          .settings = {{"H", "16", "steps between outer steps", whole_number(1, kMany)},
-                       {"outer-lr", "0.7", "learning rate of the outer step", number(0, 10)},
-                       {"outer-momentum", "0.5", "Nesterov momentum of the outer step", number(0, 0.9999)}},
-          .compresses = Kind::Compresses::models,
-          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<DiLoCo>(around, values.integer("H"), values.number("outer-lr"),
-                                            values.number("outer-momentum"));
-          }};
+  return {
+      .name = "diloco",
+      .summary = "local steps; every H of them an outer step with momentum",
+      .settings = {{"H", "16", "steps between outer steps", whole_number(1, kMany)},
+                   {"outer-lr", "0.7", "learning rate of the outer step", number(0, 10)},
+                   {"outer-momentum", "0.5", "Nesterov momentum of the outer step", number(0, 0.9999)}},
+      .compresses = Kind::Compresses::models,
+      .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+        return std::make_unique<DiLoCo>(around, values.integer("H"), values.number("outer-lr"),
+                                        values.number("outer-momentum"));
+      },
+      .course = [](const Values& values, const CourseAt& at) -> Course {
+        if (!is_last_of(values.integer("H"), at.step)) return {};
+        return {mean(Exchange::Of::model, Moment::after_step, Moment::after_step), late_pass(Moment::after_step, 6)};
+      }};
 }
 
 }  // namespace trireme::sync

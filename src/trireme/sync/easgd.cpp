@@ -23,7 +23,7 @@ class Easgd : public OneLearner {
     centre_ = Flat(world_, weights_);
     mean_ = Flat(world_, weights_.size());
   }
-  bool meets(std::int64_t step) const override { return (step + 1) % period_ == 0; }
+  bool meets(std::int64_t step) const override { return is_last_of(period_, step); }
   void after_step(const Step& step) override {
     if (!meets(step.number)) return;
     {
@@ -54,15 +54,20 @@ class Easgd : public OneLearner {
 }  // namespace
 
 Kind easgd() {
-  return {.name = "easgd",
-          .summary = "every worker on its own, tied to a centre by a spring",
-          .settings = {{"tau", "8", "steps between pulls", whole_number(1, kMany)},
-                       {"alpha", "auto", "strength of a pull; auto: 0.9 / workers", number(0, 1, {"auto"})}},
-          .compresses = Kind::Compresses::models,
-          .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            const double alpha = values.is("alpha", "auto") ? kBeta / around.world.size() : values.number("alpha");
-            return std::make_unique<Easgd>(around, values.integer("tau"), alpha);
-          }};
+  return {
+      .name = "easgd",
+      .summary = "every worker on its own, tied to a centre by a spring",
+      .settings = {{"tau", "8", "steps between pulls", whole_number(1, kMany)},
+                   {"alpha", "auto", "strength of a pull; auto: 0.9 / workers", number(0, 1, {"auto"})}},
+      .compresses = Kind::Compresses::models,
+      .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
+        const double alpha = values.is("alpha", "auto") ? kBeta / around.world.size() : values.number("alpha");
+        return std::make_unique<Easgd>(around, values.integer("tau"), alpha);
+      },
+      .course = [](const Values& values, const CourseAt& at) -> Course {
+        if (!is_last_of(values.integer("tau"), at.step)) return {};
+        return {mean(Exchange::Of::model, Moment::after_step, Moment::after_step), late_pass(Moment::after_step, 5)};
+      }};
 }
 
 }  // namespace trireme::sync

@@ -17,13 +17,19 @@
 namespace trireme::sync {
 namespace {
 
+std::vector<int> partners_of(const Values& values, int rank, int ranks, std::uint64_t seed) {
+  return Graph(parse_shape(values.text("graph")), ranks, seed).partners(rank);
+}
+
+// Whom an active rank asks in a step. It has partners.
+int asked(const std::vector<int>& partners, int rank, std::uint64_t step, std::uint64_t seed) {
+  return partners[draw(seed, static_cast<std::uint64_t>(rank), step) % partners.size()];
+}
+
 class GossipAdpsgd : public OneLearner {
  public:
-  GossipAdpsgd(Communicator& world, Shape shape, std::uint64_t seed)
-      : OneLearner(world),
-        active_(Graph::active(world.rank())),
-        partners_(Graph(shape, world.size(), seed).partners(world.rank())),
-        seed_(seed) {}
+  GossipAdpsgd(Communicator& world, std::vector<int> partners, std::uint64_t seed)
+      : OneLearner(world), active_(Graph::active(world.rank())), partners_(std::move(partners)), seed_(seed) {}
 
   bool asynchronous() const override { return true; }
 
@@ -41,8 +47,7 @@ class GossipAdpsgd : public OneLearner {
   void before_forward(const Step&) override {
     if (active_) {
       if (partners_.empty()) return;
-      const auto random = draw(seed_, static_cast<std::uint64_t>(world_.rank()), steps_);
-      answering_->start(partners_[random % partners_.size()], std::as_writable_bytes(weights_));
+      answering_->start(asked(partners_, world_.rank(), steps_, seed_), std::as_writable_bytes(weights_));
       return;
     }
     std::lock_guard lock(mutex_);
@@ -116,7 +121,18 @@ Kind gossip_adpsgd() {
           .summary = "asynchronous averaging in pairs; nobody waits for the slow",
           .settings = {{"graph", "random", "who may be asked", one_of(shape_names())}},
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<GossipAdpsgd>(around.world, parse_shape(values.text("graph")), around.seed);
+            auto& world = around.world;
+            return std::make_unique<GossipAdpsgd>(world, partners_of(values, world.rank(), world.size(), around.seed),
+                                                  around.seed);
+          },
+          .course = [](const Values& values, const CourseAt& at) -> Course {
+            if (!Graph::active(at.rank)) return {pass(Moment::before_forward, 4), pass(Moment::after_step, 4)};
+            const auto partners = partners_of(values, at.rank, at.ranks, at.seed);
+            if (partners.empty()) return {};
+            return {{.what = Exchange::What::ask,
+                     .start = Moment::before_forward,
+                     .wait = Moment::after_backward,
+                     .peer = asked(partners, at.rank, static_cast<std::uint64_t>(at.step), at.seed)}};
           }};
 }
 

@@ -13,10 +13,13 @@
 namespace trireme::sync {
 namespace {
 
+Graph graph_of(const Values& values, int ranks, std::uint64_t seed) {
+  return {parse_shape(values.text("graph")), ranks, seed};
+}
+
 class GossipDpsgd : public OneLearner {
  public:
-  GossipDpsgd(Communicator& world, Shape shape, std::uint64_t seed)
-      : OneLearner(world), graph_(shape, world.size(), seed) {}
+  GossipDpsgd(Communicator& world, Graph graph) : OneLearner(world), graph_(std::move(graph)) {}
 
   void before_forward(const Step& step) override {
     neighbours_ = graph_.neighbours(world_.rank(), step.number);
@@ -65,7 +68,16 @@ Kind gossip_dpsgd() {
           .summary = "synchronous averaging with neighbours on a graph",
           .settings = {{"graph", "ring", "who are neighbours", one_of(shape_names())}},
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<GossipDpsgd>(around.world, parse_shape(values.text("graph")), around.seed);
+            return std::make_unique<GossipDpsgd>(around.world, graph_of(values, around.world.size(), around.seed));
+          },
+          .course = [](const Values& values, const CourseAt& at) -> Course {
+            Course course;
+            for (int neighbour : graph_of(values, at.ranks, at.seed).neighbours(at.rank, at.step)) {
+              course.push_back(send(Exchange::Of::model, neighbour, Moment::before_forward, Moment::after_backward));
+            }
+            const auto mixed = static_cast<double>(course.size());
+            course.push_back(late_pass(Moment::after_backward, 2 + 3 * mixed));
+            return course;
           }};
 }
 

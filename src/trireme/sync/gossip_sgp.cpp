@@ -14,10 +14,13 @@
 namespace trireme::sync {
 namespace {
 
+Graph graph_of(const Values& values, int ranks, std::uint64_t seed) {
+  return {parse_shape(values.text("graph")), ranks, seed, static_cast<int>(values.integer("peers"))};
+}
+
 class GossipSgp : public OneLearner {
  public:
-  GossipSgp(Communicator& world, Shape shape, std::uint64_t seed, int peers)
-      : OneLearner(world), graph_(shape, world.size(), seed, peers) {}
+  GossipSgp(Communicator& world, Graph graph) : OneLearner(world), graph_(std::move(graph)) {}
 
   void start() override {
     x_ = Flat(world_, weights_);
@@ -100,8 +103,19 @@ Kind gossip_sgp() {
           .settings = {{"graph", "exponential", "who is pushed to", one_of(shape_names())},
                        {"peers", "1", "how many are pushed to each step (exponential, random)", whole_number(1, 64)}},
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<GossipSgp>(around.world, parse_shape(values.text("graph")), around.seed,
-                                               static_cast<int>(values.integer("peers")));
+            return std::make_unique<GossipSgp>(around.world, graph_of(values, around.world.size(), around.seed));
+          },
+          .course = [](const Values& values, const CourseAt& at) -> Course {
+            Course course;
+            const auto targets = graph_of(values, at.ranks, at.seed).targets(at.rank, at.step);
+            for (int target : targets) {
+              course.push_back(send(Exchange::Of::model, target, Moment::before_forward, Moment::after_backward));
+              course.push_back(send(Exchange::Of::number, target, Moment::before_forward, Moment::after_backward));
+            }
+            // As many are mixed in as are sent, on average.
+            course.push_back(late_pass(Moment::after_backward, 4 + 3 * static_cast<double>(targets.size())));
+            course.push_back(pass(Moment::after_step, 6));
+            return course;
           }};
 }
 

@@ -81,6 +81,9 @@ Kind hogwild() {
           .settings = {},
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<Hogwild>(around.world);
+          },
+          .course = [](const Values&, const CourseAt&) -> Course {
+            return {{.what = Exchange::What::shared, .start = Moment::before_forward, .wait = Moment::after_step}};
           }};
 }
 

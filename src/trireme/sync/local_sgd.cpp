@@ -15,7 +15,7 @@ class LocalSgd : public OneLearner {
       : OneLearner(around.world), period_(period), mean_(around) {}
 
   void start() override { mean_.start(weights_); }
-  bool meets(std::int64_t step) const override { return (step + 1) % period_ == 0; }
+  bool meets(std::int64_t step) const override { return is_last_of(period_, step); }
   void after_step(const Step& step) override {
     if (meets(step.number)) average();
   }
@@ -42,6 +42,10 @@ Kind local_sgd() {
           .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<LocalSgd>(around, values.integer("H"));
+          },
+          .course = [](const Values& values, const CourseAt& at) -> Course {
+            if (!is_last_of(values.integer("H"), at.step)) return {};
+            return {mean(Exchange::Of::model, Moment::after_step, Moment::after_step)};
           }};
 }
 

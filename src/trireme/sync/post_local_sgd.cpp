@@ -11,28 +11,34 @@
 namespace trireme::sync {
 namespace {
 
+// What is averaged after which step.
+struct Phases {
+  std::int64_t period;  // H
+  std::int64_t warmup;  // W
+  Phases(const Values& values, std::int64_t total_steps)
+      : period(values.integer("H")), warmup(std::llround(values.number("warmup") * static_cast<double>(total_steps))) {}
+  bool gradients(std::int64_t step) const { return step < warmup; }
+  bool models(std::int64_t step) const { return step >= warmup && is_last_of(period, step); }
+};
+
 class PostLocalSgd : public OneLearner {
  public:
-  PostLocalSgd(const Surroundings& around, std::int64_t period, std::int64_t warmup)
-      : OneLearner(around.world),
-        period_(period),
-        warmup_(warmup),
-        gradients_(make_compressed_mean(around, Op::avg)),
-        models_(around) {}
+  PostLocalSgd(const Surroundings& around, const Phases& phases)
+      : OneLearner(around.world), phases_(phases), gradients_(make_compressed_mean(around, Op::avg)), models_(around) {}
 
   void start() override { models_.start(weights_); }
-  bool takes_gradient() const override { return warmup_ > 0; }
-  bool meets(std::int64_t step) const override { return step < warmup_ || (step + 1) % period_ == 0; }
+  bool takes_gradient() const override { return phases_.warmup > 0; }
+  bool meets(std::int64_t step) const override { return phases_.gradients(step) || phases_.models(step); }
   void after_backward(const Step& step) override {
-    if (step.number >= warmup_) return;
+    if (!phases_.gradients(step.number)) return;
     Waiting waiting(report_);
     gradients_ ? (*gradients_)(gradient_) : world_.all_reduce(gradient_, Op::avg);
   }
   // Until the warm-up ends all models are equal.
   void after_step(const Step& step) override {
-    if (step.number + 1 == warmup_) models_.start(weights_);
-    apart_ = apart_ || step.number >= warmup_;
-    if (apart_ && meets(step.number)) average();
+    if (step.number + 1 == phases_.warmup) models_.start(weights_);
+    apart_ = apart_ || !phases_.gradients(step.number);
+    if (phases_.models(step.number)) average();
   }
   void finish() override {
     if (apart_) average();
@@ -50,8 +56,7 @@ class PostLocalSgd : public OneLearner {
     models_(weights_);
   }
 
-  const std::int64_t period_;                  // H
-  const std::int64_t warmup_;                  // W
+  const Phases phases_;
   std::unique_ptr<CompressedMean> gradients_;  // where they travel as codes
   ModelMean models_;
   bool apart_ = false;  // past the warm-up
@@ -66,8 +71,19 @@ Kind post_local_sgd() {
                        {"warmup", "0.5", "share of all steps that average gradients", number(0, 1)}},
           .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            const auto warmup = std::llround(values.number("warmup") * static_cast<double>(around.total_steps));
-            return std::make_unique<PostLocalSgd>(around, values.integer("H"), warmup);
+            return std::make_unique<PostLocalSgd>(around, Phases(values, around.total_steps));
+          },
+          .course = [](const Values& values, const CourseAt& at) -> Course {
+            const Phases phases(values, at.total_steps);
+            Course course;
+            if (phases.gradients(at.step)) {
+              course.push_back(mean(Exchange::Of::gradient, Moment::after_backward, Moment::after_backward));
+            }
+            if (phases.models(at.step)) {
+              course.push_back(mean(Exchange::Of::model, Moment::after_step, Moment::after_step));
+            }
+            if (phases.warmup > 0) course.push_back(pass(Moment::after_backward, 2));  // gradients laid out
+            return course;
           }};
 }
 

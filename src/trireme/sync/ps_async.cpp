@@ -5,6 +5,14 @@
 
 namespace trireme::sync {
 
+namespace {
+
+ServerWorker::Reading reading_of(const Values& values) {
+  return values.is("read", "live") ? ServerWorker::Reading::live : ServerWorker::Reading::each_step;
+}
+
+}  // namespace
+
 Kind ps_async() {
   return {.name = "ps-async",
           .summary = "parameter server; every gradient is applied as it comes",
@@ -13,10 +21,10 @@ Kind ps_async() {
           .needs_servers = true,
           .compresses = Kind::Compresses::gradients,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<ServerWorker>(
-                around, ps::Consistency::asynchronous(),
-                values.is("read", "live") ? ServerWorker::Reading::live : ServerWorker::Reading::each_step);
-          }};
+            return std::make_unique<ServerWorker>(around, ps::Consistency::asynchronous(), reading_of(values));
+          },
+          .course = [](const Values& values,
+                       const CourseAt&) { return server_course(ps::Consistency::asynchronous(), reading_of(values)); }};
 }
 
 }  // namespace trireme::sync

@@ -13,7 +13,8 @@ Kind ps_bsp() {
           .compresses = Kind::Compresses::gradients,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<ServerWorker>(around, ps::Consistency::bsp());
-          }};
+          },
+          .course = [](const Values&, const CourseAt&) { return server_course(ps::Consistency::bsp()); }};
 }
 
 }  // namespace trireme::sync

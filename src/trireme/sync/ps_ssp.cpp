@@ -5,6 +5,14 @@
 
 namespace trireme::sync {
 
+namespace {
+
+ps::Consistency consistency_of(const Values& values) {
+  return ps::Consistency::ssp(static_cast<std::uint64_t>(values.integer("s")));
+}
+
+}  // namespace
+
 Kind ps_ssp() {
   return {.name = "ps-ssp",
           .summary = "parameter server; no worker is more than s steps ahead of another",
@@ -12,9 +20,9 @@ Kind ps_ssp() {
           .needs_servers = true,
           .compresses = Kind::Compresses::gradients,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<ServerWorker>(
-                around, ps::Consistency::ssp(static_cast<std::uint64_t>(values.integer("s"))));
-          }};
+            return std::make_unique<ServerWorker>(around, consistency_of(values));
+          },
+          .course = [](const Values& values, const CourseAt&) { return server_course(consistency_of(values)); }};
 }
 
 }  // namespace trireme::sync

@@ -120,6 +120,21 @@ void ServerWorker::finish() {
   std::ranges::copy(last, weights_.begin());
 }
 
+Course server_course(ps::Consistency consistency, ServerWorker::Reading reading) {
+  Course course{pass(Moment::after_backward, 2),  // gradients laid out
+                {.what = Exchange::What::push_pull,
+                 .of = Exchange::Of::gradient,
+                 .start = Moment::after_backward,
+                 .wait = Moment::before_forward,
+                 .later = 1,
+                 .clock = consistency}};
+  if (reading == ServerWorker::Reading::live) {
+    course.push_back(
+        {.what = Exchange::What::read_on, .start = Moment::before_forward, .wait = Moment::after_backward});
+  }
+  return course;
+}
+
 Report ServerWorker::report() const {
   auto report = report_;
   report.bytes_sent += read_live_;

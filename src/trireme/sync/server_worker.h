@@ -73,4 +73,7 @@ class ServerWorker : public Strategy {
   std::jthread reader_;
 };
 
+// What such a worker exchanges in a step.
+Course server_course(ps::Consistency consistency, ServerWorker::Reading reading = ServerWorker::Reading::each_step);
+
 }  // namespace trireme::sync

@@ -33,7 +33,7 @@ class Sma : public Strategy {
         codes_(make_compressed_mean(around, Op::sum)) {}
 
   int learners() const override { return settings_.learners; }
-  bool meets(std::int64_t step) const override { return (step + 1) % settings_.period == 0; }
+  bool meets(std::int64_t step) const override { return is_last_of(settings_.period, step); }
 
   // Again whenever a worker's learners have changed: those that are new, by their memory, start from z.
   void begin(std::span<const Replica> replicas) override {
@@ -124,6 +124,10 @@ class Sma : public Strategy {
   Report report_;
 };
 
+int learners_of(const Values& values) {
+  return values.is("learners", "auto") ? 0 : static_cast<int>(values.integer("learners"));
+}
+
 }  // namespace
 
 Kind sma() {
@@ -137,13 +141,20 @@ Kind sma() {
                        {"tau", "1", "steps between corrections", whole_number(1, kMany)}},
           .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            const bool chosen = !values.is("learners", "auto");
             return std::make_unique<Sma>(
-                around, Sma::Settings{.learners = chosen ? static_cast<int>(values.integer("learners")) : 0,
+                around, Sma::Settings{.learners = learners_of(values),
                                       .alpha = values.is("alpha", "auto") ? -1 : values.number("alpha"),
                                       .momentum = values.number("momentum"),
                                       .period = values.integer("tau")});
-          }};
+          },
+          .course = [](const Values& values, const CourseAt& at) -> Course {
+            if (!is_last_of(values.integer("tau"), at.step)) return {};
+            const double learners = std::max(1, learners_of(values));
+            return {pass(Moment::before_forward, 1 + 4 * learners),
+                    mean(Exchange::Of::model, Moment::before_forward, Moment::after_backward),
+                    pass(Moment::after_backward, 3 * learners), late_pass(Moment::after_backward, 5)};
+          },
+          .learners = learners_of};
 }
 
 }  // namespace trireme::sync

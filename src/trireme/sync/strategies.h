@@ -8,6 +8,7 @@
 #include "trireme/base/settings.h"
 #include "trireme/compress/rules.h"
 #include "trireme/ps/client.h"
+#include "trireme/sync/course.h"
 #include "trireme/sync/strategy.h"
 
 namespace trireme::sync {
@@ -37,6 +38,10 @@ struct Kind {
   // What of it may travel as codes (compress/).
   enum class Compresses { nothing, gradients, models } compresses = Compresses::nothing;
   std::unique_ptr<Strategy> (*make)(const Values& values, const Surroundings& around);
+  // What a worker exchanges in a step.
+  Course (*course)(const Values& values, const CourseAt& at);
+  // As Strategy::learners(); null: one.
+  int (*learners)(const Values& values) = nullptr;
 };
 
 // All of them, in the order of the documentation.
@@ -51,6 +56,7 @@ struct Choice {
   // "local-sgd:H=8", with every setting.
   std::string text() const { return std::string(kind->name) + values.text(); }
   std::unique_ptr<Strategy> make(const Surroundings& around) const { return kind->make(values, around); }
+  Course course(const CourseAt& at) const { return kind->course(values, at); }
 };
 
 }  // namespace trireme::sync
