@@ -142,7 +142,8 @@ class Prediction {
   }
 
   double gradient_seconds(double bytes) const {
-    double once = ring_seconds(bytes, option_.shape.data, machine_);
+    double once = question_.all_reduce ? question_.all_reduce(bytes, option_.shape.data)
+                                       : ring_seconds(bytes, option_.shape.data, machine_);
     // Sharded weights are gathered for forward and again for backward, in place of an all-reduce's second half.
     if (question_.saving.shard == Saving::Shard::parameters) once *= 1.5;
     return kind_.synchronous ? once : once * option_.micro_batches;

@@ -6,6 +6,7 @@
 // that can be split take their share of compute, weights and activations, and all-reduce inside the layer.
 #pragma once
 #include <array>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ struct MeshQuestion {
   std::string_view kind = "1f1b";            // of pipelines::kinds()
   int chunks = 2;                            // of a stage, for kinds in chunks
   Saving saving;
+  // Seconds of an all-reduce of gradients over the replicas; none: a ring on the machine's links.
+  std::function<double(double bytes, int replicas)> all_reduce = {};
 };
 
 struct MeshOption {

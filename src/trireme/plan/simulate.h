@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "trireme/plan/trace.h"
 #include "trireme/plan/cluster.h"
 #include "trireme/plan/collective_time.h"
 #include "trireme/plan/mesh_choice.h"
 #include "trireme/plan/network.h"
 #include "trireme/plan/profile.h"
+#include "trireme/plan/trace.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::plan {
@@ -32,6 +32,7 @@ struct Job {
   int steps = 20;                  // simulated, of each worker
   std::uint64_t seed = 1;
   bool trace = false;
+  bool accesses = false;  // tell who read and changed which weights when, for cosimulate.h
   enum class Turn { as_train, background, in_line } turn = Turn::as_train;  // as --exchange
   bool noise = true;  // stragglers and jitter; off: every step takes its median
   // Where the model is on a mesh: its step by predict_mesh, the data axis's exchange over the cluster's network.
@@ -62,8 +63,22 @@ struct ExchangeParts {
   double coding = 0;     // encoding and decoding
 };
 
+// Of workers at their own pace: whoever reads weights, and changes them, in the order of time.
+struct Access {
+  enum class What : std::uint8_t {
+    read,     // the weights that the worker's next gradient is of
+    apply,    // its gradient changes the weights: the servers', the shared ones, or its own
+    average,  // its weights and those of `peer` become their mean
+  };
+  What what = What::read;
+  int worker = 0, peer = -1;
+  std::int64_t step = 0;  // of the worker
+  double at_s = 0;
+};
+
 struct Simulated {
-  double step_s = 0;  // the job's pace: of a worker, mean over the settled steps
+  double step_s = 0;         // the job's pace: of a worker, mean over all steps
+  double step_median_s = 0;  // of the first worker
   Breakdown breakdown_s;
   ExchangeParts exchange_s;
   std::vector<WorkerTimes> workers;
@@ -71,11 +86,16 @@ struct Simulated {
   std::uint64_t bytes_sent = 0;                // by all workers, over all steps
   std::uint64_t messages = 0;
   Traffic traffic;
-  std::size_t buckets = 0;        // of a step, where gradients travel in backward
-  std::vector<double> step_ends;  // of the first worker
-  std::vector<TraceEvent> trace;  // with Job::trace
-  Tier tier = Tier::closed_form;  // the finest that was needed
-  std::string why;                // one line: where the time goes
+  int link = -1;  // the busiest, in the cluster's topology; none: -1
+  std::string busiest;
+  double utilisation = 0;          // of it, from 0 to 1
+  std::uint64_t memory_bytes = 0;  // of the worker that needs most, on a mesh; else 0
+  std::size_t buckets = 0;         // of a step, where gradients travel in backward
+  std::vector<double> step_ends;   // of the first worker
+  std::vector<TraceEvent> trace;   // with Job::trace
+  std::vector<Access> accesses;    // with Job::accesses
+  Tier tier = Tier::closed_form;   // the finest that was needed
+  std::string why;                 // one line: where the time goes
   double samples_per_s = 0;
   std::string strategy, compress;  // as asked for, with every setting
 };
@@ -83,6 +103,8 @@ struct Simulated {
 // Throws ConfigError where the job cannot run: no such algorithm, more workers than the cluster has, a codec that the
 // strategy does not take.
 Simulated simulate(const Cluster& cluster, const Job& job);
+// For many jobs on one cluster: what was found out about its network is kept.
+Simulated simulate(const Network& network, const Job& job);
 
 // predicted.json: the keys of run.json's summary where they mean the same.
 nlohmann::json to_json(const Simulated& simulated);

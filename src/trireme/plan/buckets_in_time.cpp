@@ -1,0 +1,183 @@
+#include "trireme/plan/buckets_in_time.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace trireme::plan {
+namespace {
+
+// What ranks tell each other with every exchange, besides one number for each parameter: grad/reducer.cpp.
+constexpr std::size_t kNotes = 7;
+
+// Straight lines between what was measured, the last one going on; never falling.
+double interpolate(const std::vector<std::pair<double, double>>& points, double bytes) {
+  std::size_t k = 1;
+  while (k + 1 < points.size() && points[k].first < bytes) ++k;
+  auto [x0, y0] = points[k - 1];
+  auto [x1, y1] = points[k];
+  const double slope = std::max(0.0, (y1 - y0) / (x1 - x0));
+  return y0 + slope * std::max(0.0, bytes - x0);
+}
+
+}  // namespace
+
+BucketsInTime::BucketsInTime(Simulation& simulation) : sim_(simulation) {
+  lanes_.assign(static_cast<std::size_t>(sim_.job.lanes), std::vector<double>(static_cast<std::size_t>(sim_.ranks)));
+  plan();
+}
+
+// The sizes that the runtime measures, played instead.
+BucketCosts BucketsInTime::costs() {
+  constexpr std::size_t kLargest = 16 << 20;
+  const auto all = static_cast<std::size_t>(sim_.model_bytes);
+  const std::size_t most = std::clamp<std::size_t>(all, 64 << 10, kLargest);
+  const std::size_t first = sim_.network.shared() && sim_.ranks > 256 ? 128 << 10 : 256;  // each takes its time there
+  std::vector<std::pair<double, double>> points;
+  for (std::size_t bytes = first; bytes <= most || points.size() < 2; bytes *= 8) {
+    const double seconds = sim_.clock.alone(sim_.coding.rehearsal(bytes));
+    points.emplace_back(static_cast<double>(bytes), points.empty() ? seconds : std::max(seconds, points.back().second));
+  }
+  return {[points](std::size_t bytes) { return interpolate(points, static_cast<double>(bytes)); }, sim_.theft,
+          sim_.profile.pack_s_per_byte};
+}
+
+void BucketsInTime::plan() {
+  const auto& gradients = sim_.profile.gradients;
+  const auto choice = parse_bucket_plan(sim_.job.bucket_plan);
+  std::vector<Gradient> run;
+  double ready = 0;
+  for (const auto& gradient : gradients) {
+    ready = std::max(ready, gradient.ready_s.p50);
+    run.push_back({ready, sizeof(float) * gradient.elements, true});
+  }
+  // Ready times count from the first one, as the runtime's do.
+  const double zero = run.front().ready_s;
+  auto relative = run;
+  for (auto& gradient : relative) gradient.ready_s -= zero;
+  std::size_t begin = 0;
+  for (std::size_t end : plan_buckets(choice, relative, choice.measured ? costs() : BucketCosts{})) {
+    OneBucket bucket;
+    for (std::size_t j = begin; j < end; ++j) bucket.bytes += static_cast<double>(run[j].bytes);
+    bucket.ready_s = std::min(run[end - 1].ready_s, sim_.cost.backward);
+    bucket.gradients = static_cast<int>(end - begin);
+    bucket.pack_s = bucket.gradients > 1 ? bucket.bytes * sim_.profile.pack_s_per_byte : 0;
+    bucket.legs = sim_.coding.legs(begin, end);
+    if (sim_.coding.none() && end == gradients.size()) bucket.legs.legs[0].count += kNotes + gradients.size();
+    bucket.alone_s = sim_.clock.alone(bucket.legs);
+    bucket.latency_s = sim_.clock.latency(bucket.legs);
+    buckets_.push_back(std::move(bucket));
+    begin = end;
+  }
+}
+
+BucketsInTime::Told BucketsInTime::backward(std::span<double> now, std::span<const double> factor) {
+  Told told;
+  told.exposed.assign(now.size(), 0.0);
+  last_.assign(buckets_.size(), {});
+  sim_.in_line ? in_line(now, factor, told) : in_background(now, factor, told);
+  return told;
+}
+
+void BucketsInTime::in_line(std::span<double> now, std::span<const double> factor, Told& told) {
+  double computed = 0;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const auto& bucket = buckets_[b];
+    auto& times = last_[b];
+    for (std::size_t r = 0; r < now.size(); ++r) {
+      now[r] += (bucket.ready_s - computed) * factor[r] + bucket.pack_s;
+    }
+    computed = bucket.ready_s;
+    times.full.assign(now.begin(), now.end());
+    times.begin = times.full;
+    sim_.clock.run(bucket.legs, now);
+    times.end.assign(now.begin(), now.end());
+    for (std::size_t r = 0; r < now.size(); ++r) told.exposed[r] += times.end[r] - times.begin[r];
+    account(bucket, times, told);
+  }
+  for (std::size_t r = 0; r < now.size(); ++r) now[r] += (sim_.cost.backward - computed) * factor[r];
+  notes(now, told);
+}
+
+void BucketsInTime::in_background(std::span<double> now, std::span<const double> factor, Told& told) {
+  const std::vector<double> zero(now.begin(), now.end());
+  std::vector<double> wire(now.size(), 0.0);
+  double packed = 0, taken = 0;  // from compute, so far
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const auto& bucket = buckets_[b];
+    auto& times = last_[b];
+    auto& lane = lanes_[b % lanes_.size()];
+    packed += bucket.pack_s;
+    times.full.resize(now.size());
+    for (std::size_t r = 0; r < now.size(); ++r) {
+      const double computed = zero[r] + bucket.ready_s * factor[r] + packed;
+      // No more can have been taken than was exchanged until then.
+      const double before = b == 0 ? 0 : std::max(0.0, computed - last_[0].begin[r]) * sim_.theft;
+      times.full[r] = computed + std::min(taken, before);
+    }
+    times.begin = times.full;
+    for (std::size_t r = 0; r < now.size(); ++r) times.begin[r] = std::max({times.begin[r], lane[r], wire[r]});
+    times.end = times.begin;
+    sim_.clock.run(bucket.legs, times.end);
+    lane = times.end;
+    // Exchanges on several lanes share the wire, not the waiting for it.
+    if (lanes_.size() > 1) {
+      for (std::size_t r = 0; r < now.size(); ++r) wire[r] = times.end[r] - bucket.latency_s;
+    }
+    taken += sim_.theft * bucket.alone_s;
+    account(bucket, times, told);
+  }
+  for (std::size_t r = 0; r < now.size(); ++r) {
+    now[r] = zero[r] + sim_.cost.backward * factor[r] + packed;
+    double overlapped = 0;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) {
+      const double length = last_[b].end[r] - last_[b].begin[r];
+      const double inside = std::clamp(now[r] - last_[b].begin[r], 0.0, length);
+      if (length > 0) overlapped += inside / length * buckets_[b].alone_s;
+    }
+    now[r] += sim_.theft * overlapped;
+  }
+  const std::vector<double> computed(now.begin(), now.end());
+  notes(now, told);
+  for (std::size_t r = 0; r < now.size(); ++r) {
+    for (const auto& times : last_) now[r] = std::max(now[r], times.end[r]);
+    told.exposed[r] = now[r] - computed[r];
+  }
+}
+
+// Where codes travel the notes go on their own, once all buckets were handed over.
+void BucketsInTime::notes(std::span<double> now, Told& told) {
+  if (sim_.coding.none() || sim_.ranks == 1) return;
+  const std::vector<double> begins(now.begin(), now.end());
+  sim_.clock.run(Leg{Collective::all_reduce, kNotes + sim_.profile.gradients.size(), sizeof(float), 0}, now);
+  told.communication += now[0] - begins[0];
+  if (!sim_.in_line) return;
+  for (std::size_t r = 0; r < now.size(); ++r) told.exposed[r] += now[r] - begins[r];
+}
+
+void BucketsInTime::account(const OneBucket& bucket, const Times& times, Told& told) const {
+  const double took = times.end[0] - times.begin[0];
+  told.communication += took;
+  told.parts.latency += bucket.latency_s;
+  told.parts.coding += bucket.legs.coding_s;
+  told.parts.bandwidth += std::max(0.0, bucket.alone_s - bucket.latency_s - bucket.legs.coding_s);
+  told.parts.waiting += std::max(0.0, took - bucket.alone_s);
+  told.parts.queueing += times.begin[0] - times.full[0];
+}
+
+void BucketsInTime::trace(Simulated& result, std::int64_t step) const {
+  if (!sim_.job.trace) return;
+  for (std::size_t b = 0; b < buckets_.size(); ++b) {
+    const auto name = fmt::format("bucket {}", b);
+    for (int r = 0; r < sim_.ranks; ++r) {
+      const auto place = static_cast<std::size_t>(r);
+      const auto& times = last_[b];
+      sim_.event(result, name.c_str(), "communication", r, times.begin[place], times.end[place], step,
+                 {{"bytes", buckets_[b].bytes},
+                  {"gradients", buckets_[b].gradients},
+                  {"waited_ms", 1e3 * (times.begin[place] - times.full[place])}});
+    }
+  }
+}
+
+}  // namespace trireme::plan

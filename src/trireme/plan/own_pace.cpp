@@ -1,0 +1,104 @@
+#include "trireme/plan/own_pace.h"
+
+#include <algorithm>
+
+namespace trireme::plan {
+
+OwnPace::OwnPace(Simulation& simulation, bool shares_tickets)
+    : sim_(simulation),
+      workers_(static_cast<std::size_t>(simulation.ranks)),
+      shares_tickets_(shares_tickets),
+      tickets_((simulation.warm + simulation.steps) * simulation.ranks) {
+  result_.workers.resize(workers_.size());
+}
+
+Simulated OwnPace::run() {
+  for (int worker = 0; worker < sim_.ranks; ++worker) start(worker, 0);
+  events_.run();
+  if (counted_ > 0) {
+    result_.step_s = (end_s_ - zero_s_) * sim_.ranks / static_cast<double>(counted_);
+  }
+  std::ranges::stable_sort(result_.accesses, {}, &Access::at_s);
+  return std::move(result_);
+}
+
+void OwnPace::start(int worker, double now) {
+  auto& one = workers_[static_cast<std::size_t>(worker)];
+  const bool more = shares_tickets_ ? tickets_ > 0 : one.step < sim_.warm + sim_.steps;
+  if (!more) return;
+  --tickets_;
+  if (one.step == sim_.warm && worker == 0) zero_s_ = now;
+  one.begun_s = now;
+  one.factor = sim_.pace.factor(worker, one.step, now);
+  one.course = sim_.job.strategy.course(sim_.at(worker, one.step));
+  begin_step(worker, now);
+}
+
+double OwnPace::compute(int worker, double now) {
+  auto& one = workers_[static_cast<std::size_t>(worker)];
+  const double forward = sim_.cost.forward * one.factor;
+  const double backward = sim_.cost.backward * one.factor + std::exchange(one.stolen_s, 0.0);
+  sim_.event(result_, "forward", "compute", worker, now, now + forward, one.step);
+  sim_.event(result_, "backward", "compute", worker, now + forward, now + forward + backward, one.step);
+  if (counts(worker)) {
+    result_.workers[static_cast<std::size_t>(worker)].compute_s += forward + backward;
+    if (worker == 0) {
+      result_.breakdown_s.forward += forward;
+      result_.breakdown_s.backward += backward;
+    }
+  }
+  return now + forward + backward;
+}
+
+double OwnPace::optimize(int worker, double now) {
+  const auto& one = workers_[static_cast<std::size_t>(worker)];
+  const double seconds = sim_.cost.optimizer * one.factor;
+  sim_.event(result_, "optimizer", "compute", worker, now, now + seconds, one.step);
+  if (counts(worker)) {
+    result_.workers[static_cast<std::size_t>(worker)].compute_s += seconds;
+    if (worker == 0) result_.breakdown_s.optimizer += seconds;
+  }
+  return now + seconds;
+}
+
+void OwnPace::end_step(int worker, double now) {
+  auto& one = workers_[static_cast<std::size_t>(worker)];
+  const double other = sim_.cost.other * one.factor;
+  const double end = now + other;
+  if (counts(worker)) {
+    ++result_.workers[static_cast<std::size_t>(worker)].steps;
+    ++counted_;
+    if (worker == 0) {
+      result_.breakdown_s.other += other;
+      result_.step_ends.push_back(end - zero_s_);
+    }
+    end_s_ = std::max(end_s_, end);
+  }
+  ++one.step;
+  events_.put(end, [this, worker](double then) { start(worker, then); });
+}
+
+void OwnPace::expose(int worker, double seconds) {
+  if (!counts(worker)) return;
+  result_.workers[static_cast<std::size_t>(worker)].wait_s += seconds;
+  if (worker != 0) return;
+  result_.breakdown_s.exposed += seconds;
+  result_.breakdown_s.communication += seconds;
+}
+
+double OwnPace::passes(int worker, sync::Moment at, bool late) const {
+  double seconds = late ? sim_.copies_s : 0;
+  for (const auto& one : workers_[static_cast<std::size_t>(worker)].course) {
+    if (one.what == sync::Exchange::What::pass && one.start == at && one.late == late) {
+      seconds += one.touched * sim_.touch_s;
+    }
+  }
+  return seconds;
+}
+
+void OwnPace::access(Access::What what, int worker, double now, int peer) {
+  if (!sim_.job.accesses) return;
+  result_.accesses.push_back({what, worker, peer, workers_[static_cast<std::size_t>(worker)].step, now});
+}
+
+}  // namespace trireme::plan

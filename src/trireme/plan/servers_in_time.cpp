@@ -1,0 +1,150 @@
+#include "trireme/plan/servers_in_time.h"
+
+#include <algorithm>
+
+namespace trireme::plan {
+namespace {
+
+// A request between threads of one host: written to a socket, and whoever waits for it woken.
+constexpr double kHop = 20e-6;
+
+}  // namespace
+
+ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency)
+    : sim_(simulation), consistency_(consistency), coded_(!simulation.coding.none()), nics_(simulation.all) {
+  const int workers = simulation.ranks;
+  const int count = simulation.job.servers == 0 ? workers : simulation.job.servers;
+  const auto code = simulation.coding.message();
+  const auto& profile = simulation.profile;
+  share_bytes_ = simulation.model_bytes / count;
+  message_bytes_ = (coded_ ? code.bytes : simulation.model_bytes) / count;
+  fold_s_ = share_bytes_ * profile.pack_s_per_byte / 2;
+  update_s_ = share_bytes_ * profile.update_s_per_byte;
+  give_s_ = share_bytes_ * profile.pack_s_per_byte / 2;
+  decode_s_ = coded_ ? code.decode_s / count : 0;
+  encode_s_ = coded_ ? code.encode_s / count : 0;
+  const auto& topology = simulation.all.topology();
+  for (int worker = 0; worker < workers; ++worker) {
+    on_node_[topology.place(simulation.all.worker(worker)).node].push_back(worker);
+  }
+  // Servers of their own take the cluster's places after the workers, as far as there are any.
+  const int spare = simulation.all.ranks() - workers;
+  servers_.resize(static_cast<std::size_t>(count));
+  for (int k = 0; k < count; ++k) {
+    auto& server = servers_[static_cast<std::size_t>(k)];
+    server.place = simulation.job.servers > 0 && spare > 0 ? workers + k % spare : k % workers;
+    for (auto* numbers : {&server.clocks, &server.applied, &server.read_version, &server.read_applied}) {
+      numbers->assign(static_cast<std::size_t>(workers), 0);
+    }
+    server.workers_at[0] = workers;
+    ++servers_on_node_[topology.place(simulation.all.worker(server.place)).node];
+  }
+  missing_.assign(static_cast<std::size_t>(workers), 0);
+  there_s_.assign(static_cast<std::size_t>(workers), 0.0);
+}
+
+std::uint64_t ServersInTime::minimum(const Server& server) const { return server.workers_at.begin()->first; }
+
+bool ServersInTime::in_place(int worker, const Server& server) const {
+  const auto& topology = sim_.all.topology();
+  return topology.place(sim_.all.worker(worker)).node == topology.place(sim_.all.worker(server.place)).node &&
+         sim_.all.node(worker).shares_memory;
+}
+
+double ServersInTime::send(int from, int to, double bytes, double now, bool in_place) {
+  if (in_place && !coded_) return now + kHop;
+  if (from == to) return now + kHop + bytes * sim_.profile.pack_s_per_byte;  // through a socket of its own
+  sim_.clock.traffic().add(sim_.all, from, to, static_cast<std::uint64_t>(bytes));
+  return nics_.send(from, to, bytes, now);
+}
+
+ServersInTime::Pushed ServersInTime::push(int worker, double now) {
+  Pushed pushed;
+  const auto place = static_cast<std::size_t>(worker);
+  missing_[place] = static_cast<int>(servers_.size());
+  there_s_[place] = 0;
+  for (auto& server : servers_) {
+    const bool near = in_place(worker, server);
+    const double arrived = send(worker, server.place, message_bytes_, now, near);
+    pushed.arrived_s = std::max(pushed.arrived_s, arrived);
+    pushed.latency_s = std::max(pushed.latency_s,
+                                near || worker == server.place ? 3 * kHop : 2 * sim_.all.latency(worker, server.place));
+    take(server, worker, arrived, pushed);
+  }
+  pushed.bandwidth_s = std::max(0.0, pull_alone(worker) - pushed.latency_s);
+  pushed.coding_s = decode_s_ + encode_s_;
+  return pushed;
+}
+
+double ServersInTime::pull_alone(int worker) const {
+  double longest = 0, seconds = 0;
+  for (const auto& server : servers_) {
+    if (in_place(worker, server) && !coded_) {
+      longest = std::max(longest, 2 * kHop + update_s_ + give_s_);
+    } else if (worker != server.place) {
+      seconds += 2 * (sim_.all.message(worker, server.place, message_bytes_) - sim_.all.latency(worker, server.place));
+      longest = std::max(longest, 2 * sim_.all.latency(worker, server.place) + update_s_ + decode_s_ + encode_s_);
+    }
+  }
+  return longest + seconds;
+}
+
+void ServersInTime::take(Server& server, int worker, double arrived, Pushed& pushed) {
+  const auto place = static_cast<std::size_t>(worker);
+  const std::uint64_t own = server.applied[place] - server.read_applied[place];
+  pushed.staleness = std::max(pushed.staleness, server.version - server.read_version[place] - own);
+  const std::uint64_t clock = server.clocks[place]++;
+  if (--server.workers_at[clock] == 0) server.workers_at.erase(clock);
+  ++server.workers_at[clock + 1];
+  ++server.pushes_of[clock];
+  ++server.applied[place];  // once it is visible; until then nobody reads
+  server.held.push_back({worker, clock + 1, arrived});
+  double work = decode_s_;
+  apply(server, work);
+  const double begin = std::max(arrived, server.busy_s);
+  server.busy_s = begin + work;
+  charge(server, work, pushed);
+  answer(server, server.busy_s, pushed);
+}
+
+// All that has become visible: the pushes of a clock are added up and applied at once.
+void ServersInTime::apply(Server& server, double& work_s) {
+  while (!server.pushes_of.empty()) {
+    const auto [clock, count] = *server.pushes_of.begin();
+    if (!consistency_.visible(clock, minimum(server))) return;
+    server.version += static_cast<std::uint64_t>(count);
+    work_s += count * fold_s_ + (consistency_.async ? count : 1) * update_s_;
+    server.pushes_of.erase(server.pushes_of.begin());
+  }
+}
+
+void ServersInTime::answer(Server& server, double now, Pushed& pushed) {
+  for (auto at = server.held.begin(); at != server.held.end();) {
+    if (!consistency_.answered(at->clock, minimum(server))) {
+      ++at;
+      continue;
+    }
+    const auto place = static_cast<std::size_t>(at->worker);
+    const bool near = in_place(at->worker, server);
+    const double work = near && !coded_ ? give_s_ : encode_s_;
+    server.busy_s = std::max(server.busy_s, now) + work;
+    charge(server, work, pushed);
+    server.read_version[place] = server.version;
+    server.read_applied[place] = server.applied[place];
+    const double there = send(server.place, at->worker, message_bytes_, server.busy_s, near) + (near ? kHop : 0);
+    there_s_[place] = std::max(there_s_[place], there);
+    if (--missing_[place] == 0) pushed.answered.emplace_back(at->worker, there_s_[place]);
+    at = server.held.erase(at);
+  }
+}
+
+// Servers of a node with fewer cores than servers take turns: the first of them that is asked is not the last.
+void ServersInTime::charge(const Server& server, double work_s, Pushed& pushed) {
+  const int node = sim_.all.topology().place(sim_.all.worker(server.place)).node;
+  const auto found = on_node_.find(node);
+  if (found == on_node_.end() || work_s <= 0) return;
+  const double each = work_s / static_cast<double>(found->second.size());
+  for (int worker : found->second) pushed.taken.emplace_back(worker, each);
+}
+
+}  // namespace trireme::plan

@@ -1,0 +1,71 @@
+// A parameter server in time: pushes and pulls of workers, by the clocks that the servers themselves go by
+// (ps/clock.h). Private to the simulator.
+//
+// S servers keep a share of the model each. A push reaches them over the workers' way out and theirs in, in the order
+// sent; where workers share a node's memory with a server, gradients and weights are read and written in place. A
+// server applies what has become visible and answers the pulls that may be answered, one after the other.
+#pragma once
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "trireme/plan/nics.h"
+#include "trireme/plan/simulation.h"
+#include "trireme/ps/clock.h"
+
+namespace trireme::plan {
+
+class ServersInTime {
+ public:
+  ServersInTime(Simulation& simulation, ps::Consistency consistency);
+
+  struct Pushed {
+    std::uint64_t staleness = 0;                   // of the share with most
+    double arrived_s = 0;                          // at the last server
+    std::vector<std::pair<int, double>> answered;  // workers whose pulls are answered by this, and when all is there
+    std::vector<std::pair<int, double>> taken;     // from compute, by worker: seconds of servers on its node
+    double latency_s = 0, bandwidth_s = 0, coding_s = 0;  // of this push and a pull, alone
+  };
+  // A worker's push, and the pull that goes with it, leave at `now`. Calls come in the order of time.
+  Pushed push(int worker, double now);
+  // Of the weights, by one worker, with nobody else there.
+  double pull_alone(int worker) const;
+
+ private:
+  struct Held {
+    int worker;
+    std::uint64_t clock;
+    double since_s;
+  };
+  struct Server {
+    int place = 0;                                 // a rank of the whole cluster
+    double busy_s = 0;                             // until
+    std::uint64_t version = 0, applied_below = 0;  // clocks that all that came was applied of
+    std::map<std::uint64_t, int> pushes_of;        // by clock: that came and are not applied yet
+    std::vector<std::uint64_t> clocks, applied, read_version, read_applied;  // by worker
+    std::map<std::uint64_t, int> workers_at;                                 // by clock, for the minimum
+    std::vector<Held> held;
+  };
+  std::uint64_t minimum(const Server& server) const;
+  void take(Server& server, int worker, double arrived, Pushed& pushed);
+  void apply(Server& server, double& work_s);
+  void answer(Server& server, double now, Pushed& pushed);
+  bool in_place(int worker, const Server& server) const;
+  double send(int from, int to, double bytes, double now, bool in_place);
+  void charge(const Server& server, double work_s, Pushed& pushed);
+
+  Simulation& sim_;
+  const ps::Consistency consistency_;
+  const bool coded_;
+  Nics nics_;
+  std::vector<Server> servers_;
+  double share_bytes_ = 0;                                                       // of the model, of a server
+  double message_bytes_ = 0;                                                     // of a push to a server, or its answer
+  double fold_s_ = 0, update_s_ = 0, give_s_ = 0, decode_s_ = 0, encode_s_ = 0;  // of a share
+  std::vector<int> missing_;                 // by worker: servers that have not answered its pull
+  std::vector<double> there_s_;              // by worker: when the last answer was there
+  std::map<int, std::vector<int>> on_node_;  // workers by node
+  std::map<int, int> servers_on_node_;
+};
+
+}  // namespace trireme::plan

@@ -1,0 +1,172 @@
+#include "trireme/plan/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "trireme/base/error.h"
+#include "trireme/plan/simulation.h"
+
+namespace trireme::plan {
+namespace {
+
+using What = sync::Exchange::What;
+
+const Profile& profile_of(const Job& job) {
+  if (!job.profile) throw ConfigError("a simulation needs a profile");
+  if (job.profile->gradients.empty()) {
+    throw ConfigError(
+        fmt::format("{}: it has no gradients", job.profile->file.empty() ? "profile" : job.profile->file));
+  }
+  return *job.profile;
+}
+
+int workers_of(const Network& network, const Job& job) {
+  const int all = network.ranks();
+  if (job.workers < 0 || job.workers > all) {
+    throw ConfigError(fmt::format("{} workers: {} has {}", job.workers, network.cluster().file, all));
+  }
+  return job.workers == 0 ? all : job.workers;
+}
+
+Network network_of(const Network& all, int workers) {
+  if (workers == all.ranks()) return all;
+  std::vector<int> first(static_cast<std::size_t>(workers));
+  std::iota(first.begin(), first.end(), 0);
+  return all.on(std::move(first));
+}
+
+StepCost cost_of(const Profile& profile) {
+  StepCost cost{profile.forward_s.p50, profile.backward_s.p50, profile.optimizer_s.p50, 0};
+  cost.other = std::max(0.0, profile.step_s.p50 - cost.forward - cost.backward - cost.optimizer);
+  return cost;
+}
+
+int learners_of(const Job& job) {
+  const auto& kind = *job.strategy.kind;
+  return kind.learners ? std::max(1, kind.learners(job.strategy.values)) : 1;
+}
+
+// As grad/spare_core.h decides.
+bool in_line_of(const Network& network, const Job& job) {
+  if (job.turn != Job::Turn::as_train) return job.turn == Job::Turn::in_line;
+  const auto& node = network.node(0);
+  return network.shares_memory() && network.ranks() * std::max(job.profile->threads, 1) >= node.cores;
+}
+
+// How many steps lie between two means, where there are any; 1 elsewhere. Looked at long after any warm-up.
+std::int64_t period_of(const Job& job, int ranks) {
+  constexpr std::int64_t kFrom = 1 << 20, kLongest = 1 << 16;
+  std::int64_t last = -1;
+  for (std::int64_t step = kFrom; step < kFrom + 2 * kLongest; ++step) {
+    const auto course = job.strategy.course({0, ranks, step, 1, 1, job.seed});
+    if (std::ranges::any_of(course, [](const auto& one) { return one.what == What::mean; })) {
+      if (last >= 0) return step - last;
+      last = step;
+    } else if (!course.empty() || step > kFrom + kLongest) {
+      if (last < 0) break;
+    }
+  }
+  return 1;
+}
+
+// A whole number of periods, of which the first half may be another phase.
+std::int64_t rounded_up(std::int64_t steps, std::int64_t period) {
+  const std::int64_t whole = period == 1 ? 1 : 2 * period;
+  return (steps + whole - 1) / whole * whole;
+}
+
+std::int64_t warm_of(const Job& job, int ranks) {
+  std::int64_t warm = 0;
+  for (const auto& one : job.strategy.course({0, ranks, 0, 1, 1, job.seed})) {
+    warm = std::max<std::int64_t>(warm, one.later);
+  }
+  return warm;
+}
+
+bool at_own_pace(const sync::Course& course) {
+  return std::ranges::any_of(course, [](const auto& one) {
+    return one.what == What::push_pull || one.what == What::ask || one.what == What::shared;
+  });
+}
+
+void check(const Network& network, const Job& job) {
+  if (!job.strategy.kind) throw ConfigError("a simulation needs a strategy");
+  if (job.steps < 1) throw ConfigError(fmt::format("{} steps: at least one is simulated", job.steps));
+  if (job.lanes < 1) throw ConfigError(fmt::format("{} lanes: there is at least one", job.lanes));
+  if (job.servers < 0) throw ConfigError(fmt::format("{} servers: 0 for one with each worker", job.servers));
+  const compress::Rules rules(job.compress.empty() ? "none" : job.compress, job.compress_rules);
+  if (!rules.none() && job.strategy.kind->compresses == sync::Kind::Compresses::nothing) {
+    throw ConfigError(fmt::format("--compress: nothing that {} sends may be compressed", job.strategy.kind->name));
+  }
+  if (job.strategy.kind->name == "hogwild" && !network.shares_memory()) {
+    throw ConfigError("hogwild needs workers that share memory: a cluster of one node");
+  }
+}
+
+}  // namespace
+
+Simulation::Simulation(const Network& whole, const Job& of)
+    : all(whole),
+      job(of),
+      profile(profile_of(of)),
+      ranks(workers_of(whole, of)),
+      network(network_of(whole, ranks)),
+      cost(cost_of(profile)),
+      coding(profile, of.compress, of.compress_rules, ranks, of.seed),
+      clock(network, of.algorithm),
+      pace(network, profile, learners_of(of), of.seed, of.noise),
+      model_bytes(static_cast<double>(profile.gradient_bytes())),
+      touch_s(model_bytes * profile.pack_s_per_byte / 2),
+      copies_s(profile.device.starts_with("cpu") ? 0 : 2 * model_bytes * profile.copy_s_per_byte),
+      in_line(in_line_of(network, of)),
+      theft(in_line ? 1 : profile.slowdown),
+      period(period_of(of, ranks)),
+      steps(rounded_up(of.steps, period)),
+      warm(warm_of(of, ranks)) {}
+
+sync::CourseAt Simulation::at(int rank, std::int64_t step) const {
+  return {.rank = rank,
+          .ranks = ranks,
+          .step = step >= warm ? step - warm : step,
+          .steps_per_epoch = std::max<std::int64_t>(
+              1, static_cast<std::int64_t>(profile.samples / std::max(1, profile.batch * ranks))),
+          .total_steps = steps,
+          .seed = job.seed};
+}
+
+Legs Simulation::legs_of(sync::Exchange::Of of) const {
+  if (of == sync::Exchange::Of::number) return {{{Collective::all_reduce, 1, sizeof(double), 0}}, 0, 0};
+  return coding.none() ? plain_legs(profile.gradient_elements()) : coding.whole();
+}
+
+double Simulation::bytes_of(sync::Exchange::Of of) const {
+  return of == sync::Exchange::Of::number ? sizeof(double) : model_bytes;
+}
+
+void Simulation::event(Simulated& result, const char* name, const char* lane, int rank, double begin, double end,
+                       std::int64_t step, std::vector<std::pair<std::string, double>> args) const {
+  if (!job.trace) return;
+  args.emplace_back("step", static_cast<double>(step + 1));
+  result.trace.push_back({name, lane, rank, lane, begin, end - begin, std::move(args)});
+}
+
+Simulated simulate(const Cluster& cluster, const Job& job) { return simulate(Network(cluster), job); }
+
+Simulated simulate(const Network& network, const Job& job) {
+  check(network, job);
+  Simulation simulation(network, job);
+  Simulated result;
+  if (job.mesh.pipe > 1 || job.mesh.tensor > 1) {
+    result = simulate_mesh(simulation);
+  } else if (at_own_pace(job.strategy.course(simulation.at(0, 0)))) {
+    result = simulate_events(simulation);
+  } else {
+    result = simulate_steps(simulation);
+  }
+  conclude(simulation, result);
+  return result;
+}
+
+}  // namespace trireme::plan

@@ -1,0 +1,104 @@
+// A model on a mesh: pieces by plan/mesh_choice.h, whose pipeline schedules are played by pipelines::time_of; replicas
+// exchange gradients over the cluster's own network.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "trireme/base/error.h"
+#include "trireme/plan/simulation.h"
+
+namespace trireme::plan {
+namespace {
+
+std::vector<PieceCost> pieces_of(const Profile& profile, int micro_batches) {
+  std::vector<PieceCost> pieces;
+  const double share = 1.0 / micro_batches;
+  for (const auto& layer : profile.layers) {
+    pieces.push_back({layer.name, layer.forward_s.p50 * share, layer.backward_s.p50 * share, layer.parameter_bytes,
+                      static_cast<std::uint64_t>(static_cast<double>(layer.activation_bytes) * share),
+                      static_cast<std::uint64_t>(static_cast<double>(layer.output_bytes) * share)});
+  }
+  return pieces;
+}
+
+// Between the first two workers of a mesh: neighbouring stages.
+Machine machine_of(const Simulation& simulation) {
+  constexpr double kLong = 1 << 20;
+  const auto& network = simulation.network;
+  Machine machine;
+  machine.memory_bytes = network.node(0).worker_memory();
+  if (simulation.ranks < 2) return machine;
+  const int next = simulation.job.mesh.tensor;  // parts of a layer are neighbours, then the stages
+  const int other = std::min(next, simulation.ranks - 1);
+  machine.latency_s = network.latency(0, other);
+  machine.bytes_per_s = kLong / std::max(1e-12, network.message(0, other, kLong) - machine.latency_s);
+  return machine;
+}
+
+// Of the first stage's replicas, as the network has it.
+double all_reduce_s(const Simulation& simulation, double bytes) {
+  const auto& shape = simulation.job.mesh;
+  std::vector<int> replicas;
+  for (int d = 0; d < shape.data; ++d) replicas.push_back(rank_of(shape, {d, 0, 0}));
+  const Network axis = simulation.network.on(std::move(replicas));
+  return ExchangeClock(axis, simulation.job.algorithm)
+      .alone(plain_legs(static_cast<std::size_t>(bytes) / sizeof(float)));
+}
+
+}  // namespace
+
+Simulated simulate_mesh(Simulation& simulation) {
+  const auto& job = simulation.job;
+  const auto& profile = simulation.profile;
+  if (profile.layers.empty()) {
+    throw ConfigError(fmt::format("{}: it has no layers, so that nothing is known of stages", profile.file));
+  }
+  if (job.mesh.size() != simulation.ranks) {
+    throw ConfigError(fmt::format("mesh {}: {} workers, not {}", to_text(job.mesh), job.mesh.size(), simulation.ranks));
+  }
+  const int batch = profile.batch * job.mesh.data;
+  const auto pieces = pieces_of(profile, job.micro_batches);
+  std::vector<TensorCost> tensor_costs;
+  for (const auto& layer : profile.layers) {
+    tensor_costs.push_back({layer.splittable, layer.tensor_bytes / static_cast<std::uint64_t>(job.micro_batches)});
+  }
+  // What predict_mesh divides along data the profile has measured for one replica.
+  auto global = pieces;
+  for (auto& piece : global) {
+    piece.forward_s *= job.mesh.data;
+    piece.backward_s *= job.mesh.data;
+    piece.kept_bytes *= static_cast<std::uint64_t>(job.mesh.data);
+    piece.output_bytes *= static_cast<std::uint64_t>(job.mesh.data);
+  }
+  MeshQuestion question{global,       simulation.ranks, batch, job.micro_batches, machine_of(simulation),
+                        tensor_costs, job.schedule,     2,     job.saving,        {}};
+  double exchange = 0;  // the longest of a stage
+  question.all_reduce = [&](double bytes, int replicas) {
+    const double seconds = replicas > 1 && bytes > 0 ? all_reduce_s(simulation, bytes) : 0;
+    exchange = std::max(exchange, seconds);
+    return seconds;
+  };
+  const auto option = predict_mesh(question, job.mesh);
+  if (!option.possible) throw ConfigError(fmt::format("mesh {}: {}", to_text(job.mesh), option.why));
+  Simulated result;
+  const double optimizer = simulation.cost.optimizer / (job.mesh.pipe * job.mesh.tensor);
+  const double compute = std::accumulate(pieces.begin(), pieces.end(), 0.0, [&](double sum, const auto& piece) {
+    return sum + (piece.forward_s + piece.backward_s) * job.micro_batches;
+  });
+  result.step_s = option.step_s + optimizer + simulation.cost.other;
+  result.breakdown_s = {.forward = simulation.cost.forward / (job.mesh.pipe * job.mesh.tensor),
+                        .backward = simulation.cost.backward / (job.mesh.pipe * job.mesh.tensor),
+                        .communication = exchange,
+                        .optimizer = optimizer,
+                        .other = simulation.cost.other};
+  result.breakdown_s.exposed = std::max(0.0, option.step_s - compute / (job.mesh.pipe * job.mesh.tensor));
+  result.memory_bytes = option.memory_bytes;
+  result.why = option.why;
+  result.step_ends.assign(1, result.step_s);
+  result.samples_per_s = batch / result.step_s;
+  result.workers.resize(static_cast<std::size_t>(simulation.ranks), {compute / simulation.ranks, 0, 1, 0});
+  return result;
+}
+
+}  // namespace trireme::plan

@@ -1,0 +1,58 @@
+// What both ways to simulate start from. Private to the simulator.
+#pragma once
+#include <string>
+
+#include "trireme/plan/bucket_plan.h"
+#include "trireme/plan/exchange_clock.h"
+#include "trireme/plan/pace.h"
+#include "trireme/plan/simulate.h"
+
+namespace trireme::plan {
+
+// Seconds of a worker's step without any exchange, at the profile's median.
+struct StepCost {
+  double forward = 0, backward = 0, optimizer = 0, other = 0;
+};
+
+class Simulation {
+ public:
+  Simulation(const Network& whole, const Job& of);
+
+  const Network& all;  // where servers may be, too
+  const Job& job;
+  const Profile& profile;
+  const int ranks;
+  const Network network;  // of the workers
+  const StepCost cost;
+  const Coding coding;
+  ExchangeClock clock;
+  Pace pace;
+  const double model_bytes;
+  const double touch_s;       // to read or write a vector of the model's length
+  const double copies_s;      // at each moment of a strategy: weights from the device and back; none in backward
+  const bool in_line;         // exchanges run on the training thread, as no core is spare
+  const double theft;         // θ
+  const std::int64_t period;  // steps after which a course repeats itself
+  const std::int64_t steps;   // to simulate: a whole number of periods
+  const std::int64_t warm;    // steps before those that count
+
+  sync::CourseAt at(int rank, std::int64_t step) const;
+  // What every vector that travels is made of.
+  Legs legs_of(sync::Exchange::Of of) const;
+  double bytes_of(sync::Exchange::Of of) const;
+
+  void event(Simulated& result, const char* name, const char* lane, int rank, double begin, double end,
+             std::int64_t step, std::vector<std::pair<std::string, double>> args = {}) const;
+};
+
+// Workers that meet: arrays over ranks, step by step.
+Simulated simulate_steps(Simulation& simulation);
+// Workers at their own pace, with servers, in pairs or on one memory: events in the order of time.
+Simulated simulate_events(Simulation& simulation);
+// On a mesh with more than a data axis.
+Simulated simulate_mesh(Simulation& simulation);
+
+// Fills what follows from the rest: rates, bytes and `why`.
+void conclude(Simulation& simulation, Simulated& result);
+
+}  // namespace trireme::plan

@@ -1,0 +1,225 @@
+#include "trireme/plan/simulate.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "trireme/base/error.h"
+#include "trireme/collective/cost.h"
+#include "trireme/collective/formulas.h"
+
+namespace trireme::plan {
+namespace {
+
+// 4 layers of 1 Mi elements: forward 40 ms, backward 80 ms, optimizer 8 ms; gradients ready at 20, 40, 60, 80 ms.
+Profile plain_profile() {
+  Profile profile;
+  profile.model = "plain";
+  profile.device = "cpu";
+  profile.batch = 16;
+  profile.samples = 16000;
+  auto always = [](double seconds) { return Quantiles{seconds, seconds, seconds}; };
+  profile.forward_s = always(0.040);
+  profile.backward_s = always(0.080);
+  profile.optimizer_s = always(0.008);
+  profile.step_s = always(0.130);  // 2 ms of other things
+  for (int k = 1; k <= 4; ++k) {
+    profile.gradients.push_back({"layer" + std::to_string(k), 1 << 20, 1024, always(0.020 * k)});
+  }
+  return profile;
+}
+
+Job job_of(const Profile& profile, std::string_view strategy) {
+  Job job;
+  job.profile = &profile;
+  job.strategy = sync::Choice::parse(strategy);
+  return job;
+}
+
+constexpr double kAlpha = 1e-4, kRate = 1e9;
+constexpr double kRounding = 1e-6;  // parts of a vector that do not come out even
+
+double ring_s(double bytes, int ranks) {
+  return closed_form(Collective::all_reduce, "ring", {ranks, bytes, kAlpha, 1 / kRate, 0})->time_one.value;
+}
+
+TEST(Simulate, OneBucketIsComputeAndTheClosedForm) {
+  const auto profile = plain_profile();
+  auto job = job_of(profile, "allreduce");
+  job.bucket_plan = "one";
+  job.algorithm = "ring";
+  const auto result = simulate(flat_cluster(8, kAlpha, kRate), job);
+  const double bytes = 4.0 * (4 << 20) + 4 * (7 + 4);  // and the notes
+  EXPECT_NEAR(result.step_s, 0.130 + ring_s(bytes, 8), kRounding);
+  EXPECT_NEAR(result.breakdown_s.exposed, ring_s(bytes, 8), kRounding);
+  EXPECT_NEAR(result.breakdown_s.forward, 0.040, 1e-12);
+  EXPECT_NEAR(result.breakdown_s.step(), result.step_s, kRounding);
+  EXPECT_EQ(result.buckets, 1);
+  EXPECT_NEAR(static_cast<double>(result.bytes_sent), 8 * 20 * 2 * 7 / 8.0 * bytes, 1e4);
+}
+
+TEST(Simulate, BucketsOverlapWithBackward) {
+  const auto profile = plain_profile();
+  auto job = job_of(profile, "allreduce");
+  job.bucket_plan = "tensor";
+  job.algorithm = "ring";
+  const auto result = simulate(flat_cluster(8, kAlpha, kRate), job);
+  const double last = ring_s(4.0 * (1 << 20) + 44, 8);  // the others are done within the 20 ms between them
+  EXPECT_LT(last, 0.020);
+  EXPECT_NEAR(result.breakdown_s.exposed, last, kRounding);
+  EXPECT_NEAR(result.step_s, 0.130 + last, kRounding);
+  EXPECT_GT(result.breakdown_s.communication, 3 * last);
+}
+
+TEST(Simulate, ASlowChannelQueues) {
+  const auto profile = plain_profile();
+  auto job = job_of(profile, "allreduce");
+  job.bucket_plan = "tensor";
+  job.algorithm = "ring";
+  const double rate = 1e8;
+  const auto result = simulate(flat_cluster(8, kAlpha, rate), job);
+  auto ring = [&](double bytes) {
+    return closed_form(Collective::all_reduce, "ring", {8, bytes, kAlpha, 1 / rate, 0})->time_one.value;
+  };
+  const double end = 0.020 + 3 * ring(4.0 * (1 << 20)) + ring(4.0 * (1 << 20) + 44);
+  EXPECT_NEAR(result.breakdown_s.exposed, end - 0.080, kRounding);
+  EXPECT_GT(result.exchange_s.queueing, 0);
+  auto lanes = job;
+  lanes.lanes = 2;
+  EXPECT_LT(simulate(flat_cluster(8, kAlpha, rate), lanes).step_s, result.step_s);
+}
+
+TEST(Simulate, OnOneHostExchangesRunInLine) {
+  const auto profile = plain_profile();
+  auto job = job_of(profile, "allreduce");
+  job.bucket_plan = "tensor";
+  LinkModel model;
+  model.sync = 1e-6;
+  model.memory = {0, {}, 1e-10};
+  auto cluster = host_cluster(2, model);
+  cluster.nodes[0].cores = 2;
+  const auto result = simulate(cluster, job);
+  auto direct = [&](std::size_t count) {
+    return predict(find_algorithm(Collective::all_reduce, "direct"), {Collective::all_reduce, 0, 2, 0, count, count},
+                   DType::f32, model);
+  };
+  const double exchange = 3 * direct(1 << 20) + direct((1 << 20) + 11);
+  EXPECT_NEAR(result.breakdown_s.exposed, exchange, 1e-9);
+  EXPECT_NEAR(result.step_s, 0.130 + exchange, 1e-9);
+  cluster.nodes[0].cores = 4;  // a spare one: only the last is seen
+  EXPECT_NEAR(simulate(cluster, job).step_s, 0.130 + direct((1 << 20) + 11), 1e-9);
+}
+
+TEST(Simulate, AveragingEveryHStepsCostsAnHth) {
+  const auto profile = plain_profile();
+  auto job = job_of(profile, "local-sgd:H=4");
+  job.algorithm = "ring";
+  const auto result = simulate(flat_cluster(8, kAlpha, kRate), job);
+  const double mean = ring_s(4.0 * (4 << 20), 8) + ring_s(8, 8);
+  EXPECT_NEAR(result.step_s, 0.130 + mean / 4, 1e-4);
+}
+
+TEST(Simulate, EveryStrategyOnEveryNetwork) {
+  auto profile = plain_profile();
+  profile.residuals = {0.9, 0.95, 1, 1, 1.05, 1.3};
+  profile.update_s_per_byte = 2e-10;
+  profile.pack_s_per_byte = 1e-10;
+  auto host = host_cluster(4, {});
+  host.nodes[0].cores = 4;
+  for (const auto& kind : sync::strategies()) {
+    for (const auto& cluster : {flat_cluster(5, kAlpha, kRate), host}) {
+      if (kind.name == "hogwild" && !cluster.shares_memory()) continue;
+      auto job = job_of(profile, kind.name);
+      const auto once = simulate(cluster, job), again = simulate(cluster, job);
+      SCOPED_TRACE(kind.name);
+      EXPECT_EQ(to_json(once).dump(), to_json(again).dump());
+      EXPECT_GT(once.step_s, 0.9 * 0.130);
+      EXPECT_LT(once.step_s, 1.0);
+      EXPECT_GE(once.step_ends.size(), 15);
+      EXPECT_TRUE(std::ranges::is_sorted(once.step_ends));
+      EXPECT_EQ(once.workers.size(), cluster.workers());
+      EXPECT_FALSE(once.why.empty());
+      const bool silent = kind.name == "average-at-end" || kind.name == "hogwild";
+      EXPECT_EQ(once.bytes_sent == 0, silent);
+      job.seed = 2;
+      EXPECT_NE(simulate(cluster, job).step_s, once.step_s);
+    }
+  }
+}
+
+TEST(Simulate, EveryCodecSendsWhatItSays) {
+  const auto profile = plain_profile();
+  const auto dense = simulate(flat_cluster(4, kAlpha, kRate), job_of(profile, "allreduce"));
+  for (const auto& codec : compress::codecs()) {
+    for (const char* strategy : {"allreduce", "local-sgd:H=1", "ps-bsp", "stale-allreduce"}) {
+      auto job = job_of(profile, strategy);
+      job.compress = codec.name;
+      const auto result = simulate(flat_cluster(4, kAlpha, kRate), job);
+      SCOPED_TRACE(std::string(codec.name) + " " + strategy);
+      EXPECT_GT(result.bytes_sent, 0);
+      EXPECT_LT(result.bytes_sent, dense.bytes_sent * 2.1);  // all that exceeds a threshold, by gather
+    }
+  }
+}
+
+TEST(Simulate, ServersByTheirClocks) {
+  auto profile = plain_profile();
+  auto cluster = flat_cluster(4, kAlpha, kRate);
+  Straggler slow{.kind = Straggler::Kind::persistent, .workers = {3}, .factor = 3};
+  cluster.stragglers = {slow};
+  auto run = [&](const char* strategy) { return simulate(cluster, job_of(profile, strategy)); };
+  const auto bsp = run("ps-bsp"), ssp = run("ps-ssp:s=3"), async = run("ps-async");
+  EXPECT_THAT(bsp.stale, testing::ElementsAre(testing::Key(0)));
+  EXPECT_GT(bsp.step_s, 3 * 0.128);
+  EXPECT_LE(ssp.step_s, bsp.step_s * 1.001);
+  EXPECT_LT(async.step_s, 0.7 * bsp.step_s);
+  EXPECT_GT(async.stale.rbegin()->first, 0);
+  EXPECT_GT(async.workers[0].steps, async.workers[3].steps);
+  EXPECT_EQ(bsp.workers[0].steps, bsp.workers[3].steps);
+}
+
+TEST(Simulate, AStragglerIsWaitedFor) {
+  auto profile = plain_profile();
+  auto cluster = flat_cluster(4, kAlpha, kRate);
+  const auto even = simulate(cluster, job_of(profile, "allreduce"));
+  cluster.stragglers = {{.kind = Straggler::Kind::persistent, .workers = {2}, .factor = 2}};
+  const auto slow = simulate(cluster, job_of(profile, "allreduce"));
+  EXPECT_NEAR(slow.step_s, even.step_s + 0.130, 0.01);
+  EXPECT_GT(slow.workers[0].wait_s, slow.workers[2].wait_s);
+  EXPECT_GT(slow.exchange_s.waiting, 0.05);
+}
+
+TEST(Simulate, TracesHaveARunsNames) {
+  const auto profile = plain_profile();
+  auto job = job_of(profile, "allreduce");
+  job.trace = true;
+  job.steps = 2;
+  const auto result = simulate(flat_cluster(2, kAlpha, kRate), job);
+  std::set<std::string> names;
+  for (const auto& event : result.trace) {
+    names.insert(event.name);
+    EXPECT_GE(event.duration_s, 0);
+  }
+  EXPECT_THAT(names, testing::IsSupersetOf({"forward", "backward", "optimizer", "bucket 0"}));
+}
+
+TEST(Simulate, WhatCannotRunIsRefused) {
+  const auto profile = plain_profile();
+  auto refused = [&](auto change) {
+    auto job = job_of(profile, "allreduce");
+    change(job);
+    EXPECT_THROW(simulate(flat_cluster(4, kAlpha, kRate), job), ConfigError);
+  };
+  refused([](Job& job) { job.workers = 5; });
+  refused([](Job& job) { job.steps = 0; });
+  refused([](Job& job) { job.algorithm = "telepathy"; });
+  refused([](Job& job) { job.bucket_plan = "wish"; });
+  refused([](Job& job) { job.strategy = sync::Choice::parse("hogwild"); });
+  refused([](Job& job) {
+    job.strategy = sync::Choice::parse("gossip-dpsgd");
+    job.compress = "fp16";
+  });
+}
+
+}  // namespace
+}  // namespace trireme::plan
