@@ -6,7 +6,7 @@
 #include <limits>
 #include <sstream>
 
-#include "trireme/train/text.h"
+#include "trireme/base/text.h"
 
 namespace trireme::train {
 namespace {

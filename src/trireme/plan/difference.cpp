@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "trireme/base/size.h"
+#include "trireme/base/text.h"
 
 namespace trireme::plan {
 namespace {
@@ -111,8 +111,8 @@ std::string to_text(const Difference& difference, int width) {
   };
   for (const auto& one : difference.classes) row(one.name, one.what, one.predicted_ms, one.measured_ms);
   row("step", "", difference.predicted_ms, difference.measured_ms);
-  out += "\n" + difference.verdict + "\n";
-  for (const auto& note : difference.notes) out += "note: " + note + "\n";
+  out += "\n" + labelled("", 0, difference.verdict, width);
+  for (const auto& note : difference.notes) out += labelled("note:", 6, note, width);
   return out;
 }
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/median.h"
-#include "trireme/train/text.h"
+#include "trireme/base/text.h"
 
 namespace trireme::train {
 namespace {

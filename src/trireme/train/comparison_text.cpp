@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 
+#include "trireme/base/text.h"
 #include "trireme/train/comparison_summary.h"
 #include "trireme/train/comparison_theory.h"
-#include "trireme/train/text.h"
 
 namespace trireme::train {
 namespace {

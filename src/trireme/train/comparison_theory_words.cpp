@@ -5,8 +5,8 @@
 #include <array>
 #include <cmath>
 
+#include "trireme/base/text.h"
 #include "trireme/train/comparison_theory.h"
-#include "trireme/train/text.h"
 
 namespace trireme::train {
 namespace {

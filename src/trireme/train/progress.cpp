@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "trireme/train/text.h"
+#include "trireme/base/text.h"
 
 namespace trireme::train {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 #include <string_view>
 
-#include "trireme/train/text.h"
+#include "trireme/base/text.h"
 
 namespace trireme::train {
 namespace {

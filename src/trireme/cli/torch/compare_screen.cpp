@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "trireme/base/clock.h"
+#include "trireme/base/text.h"
 #include "trireme/train/comparison_text.h"
-#include "trireme/train/text.h"
 
 namespace trireme::cli {
 
@@ -24,7 +24,7 @@ train::ComparisonWatch CompareScreen::watch() {
 }
 
 void CompareScreen::begins(int number, int of, const std::string& words) {
-  at_hand_ = fmt::format("{}/{} {}", number, of, train::printable(words));
+  at_hand_ = fmt::format("{}/{} {}", number, of, printable(words));
   left_ = of - number;
   began_ = now_seconds();
   shown_seconds_ = -1;
@@ -35,12 +35,12 @@ void CompareScreen::goes_on(double seconds) {
   auto whole = static_cast<int>(seconds);
   if (quiet_ || !screen_.terminal || whole == shown_seconds_) return;
   shown_seconds_ = whole;
-  auto line = fmt::format("{} {} {}", at_hand_, screen_.unicode ? "…" : "...", train::clock_text(seconds));
+  auto line = fmt::format("{} {} {}", at_hand_, screen_.unicode ? "…" : "...", clock_text(seconds));
   if (ran_ > 0) {
     double mean = seconds_ / ran_;
-    line += fmt::format(", about {} left", train::clock_text(std::max(0.0, mean - seconds) + mean * left_));
+    line += fmt::format(", about {} left", clock_text(std::max(0.0, mean - seconds) + mean * left_));
   }
-  if (train::display_width(line) >= screen_.width) line = at_hand_.substr(0, at_hand_.find(' '));
+  if (display_width(line) >= screen_.width) line = at_hand_.substr(0, at_hand_.find(' '));
   clear();
   fmt::print(stderr, "{}", line);
   std::fflush(stderr);

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace trireme::train {
+namespace trireme {
 
 // Columns that the text takes: none for combining marks, two for East Asian and emoji.
 int display_width(std::string_view text);
@@ -20,4 +20,4 @@ std::string loss_text(double loss);         // "0.4312"
 std::string clock_text(double seconds);     // 83 → "1:23", 3725 → "1:02:05"; "--:--" where it is not known
 std::string duration_text(double seconds);  // 9.44 → "9.4 s", 83 → "1:23"
 
-}  // namespace trireme::train
+}  // namespace trireme

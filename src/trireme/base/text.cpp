@@ -1,4 +1,4 @@
-#include "trireme/train/text.h"
+#include "trireme/base/text.h"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <array>
 #include <cmath>
 
-namespace trireme::train {
+namespace trireme {
 namespace {
 
 constexpr char32_t kBroken = 0xfffd;
@@ -136,4 +136,4 @@ std::string duration_text(double seconds) {
   return seconds >= 0 && seconds < 59.95 ? fmt::format("{:.1f} s", seconds) : clock_text(seconds);
 }
 
-}  // namespace trireme::train
+}  // namespace trireme
