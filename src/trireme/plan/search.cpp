@@ -1,0 +1,260 @@
+#include "trireme/plan/search.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "trireme/base/error.h"
+#include "trireme/plan/bounds.h"
+#include "trireme/plan/efficiency.h"
+#include "trireme/plan/needs.h"
+
+namespace trireme::plan {
+namespace {
+
+constexpr std::array<std::string_view, 3> kObjectives{"step", "accuracy", "cost"};
+// What gains less than this over the plain variant is not worth its settings.
+constexpr double kNoGain = 0.995;
+
+struct Judged {
+  Way way;
+  Variant variant;
+  Option option;
+  double value = 0;  // of the objective: the less the better
+};
+
+double price_per_s(const Cluster& cluster, int workers) {
+  double price = 0;
+  for (const auto& node : cluster.nodes) {
+    if (workers <= 0) break;
+    const int used = std::min(node.count, (workers + node.workers - 1) / node.workers);
+    price += used * node.price_per_h / 3600;
+    workers -= node.count * node.workers;
+  }
+  return price;
+}
+
+class Search {
+ public:
+  Search(const Question& question, const Progress& progress)
+      : question_(question),
+        progress_(progress),
+        network_(question.cluster),
+        bounds_(question, network_),
+        efficiencies_(question, network_) {}
+
+  Found run() {
+    check();
+    listed_ = list_ways(question_);
+    found_.left_out = listed_.left_out;
+    for (const auto& one : found_.left_out) found_.considered += one.plans;
+    for (std::size_t at : in_order()) judge(listed_.ways[at]);
+    if (ranked_.empty()) nothing_fits();
+    conclude();
+    return std::move(found_);
+  }
+
+ private:
+  void check() const {
+    if (question_.objective != Objective::cost) return;
+    if (price_per_s(question_.cluster, question_.cluster.workers()) > 0) return;
+    throw ConfigError(
+        fmt::format("--objective cost: {} has no prices; give its nodes a price per hour (docs/clusters.md)",
+                    question_.cluster.file));
+  }
+
+  // Best bound first.
+  std::vector<std::size_t> in_order() {
+    std::vector<std::pair<double, std::size_t>> order;
+    for (std::size_t i = 0; i < listed_.ways.size(); ++i) {
+      const Way& way = listed_.ways[i];
+      bound_.push_back(question_.exhaustive ? 0 : value_of(option_at(way, bounds_.most_samples_per_s(way), 1)));
+      order.emplace_back(bound_.back(), i);
+    }
+    std::ranges::stable_sort(order);
+    std::vector<std::size_t> indices;
+    for (const auto& [value, index] : order) indices.push_back(index);
+    return indices;
+  }
+
+  // What follows from a rate.
+  Option option_at(const Way& way, double samples_per_s, double relative) const {
+    Option option;
+    option.samples_per_s = samples_per_s;
+    const auto& profile = question_.profile;
+    const double replicas = way.on_mesh ? way.mesh.data : way.workers;
+    const double learners =
+        way.strategy.kind->learners ? std::max(1, way.strategy.kind->learners(way.strategy.values)) : 1;
+    const double efficiency = batch_efficiency(replicas * learners * profile.batch, profile.noise.scale()) * relative;
+    const double samples = std::max(1.0, profile.samples);
+    double seconds = samples / samples_per_s;  // of an epoch
+    if (question_.objective != Objective::step) {
+      seconds *= question_.epochs / efficiency;
+      option.seconds_to_accuracy = seconds;
+    }
+    option.price = seconds * price_per_s(question_.cluster, way.workers);
+    return option;
+  }
+
+  double value_of(const Option& option) const {
+    switch (question_.objective) {
+      case Objective::step:
+        return 1 / option.samples_per_s;
+      case Objective::accuracy:
+        return option.seconds_to_accuracy;
+      case Objective::cost:
+        return option.price;
+    }
+    return 0;
+  }
+
+  // The value that a way must beat to be in the answer.
+  double to_beat() const {
+    const auto top = static_cast<std::size_t>(std::max(1, question_.top));
+    return question_.exhaustive || ranked_.size() < top ? std::numeric_limits<double>::infinity()
+                                                        : ranked_[top - 1].value;
+  }
+
+  void leave_out(std::size_t plans, std::string_view why) {
+    if (plans == 0) return;
+    auto known = std::ranges::find(found_.left_out, why, &LeftOut::why);
+    if (known == found_.left_out.end()) known = found_.left_out.insert(known, {0, std::string(why)});
+    known->plans += plans;
+  }
+
+  void judge(const Way& way) {
+    auto variants = list_variants(question_, way);
+    found_.considered += variants.size();
+    const double bound = bound_[static_cast<std::size_t>(&way - listed_.ways.data())];
+    if (bound >= to_beat()) {
+      return leave_out(variants.size(), "even their bound is behind what was found");
+    }
+    if (!question_.exhaustive) {
+      const std::size_t all = variants.size();
+      variants = bounds_.promising(way, std::move(variants));
+      leave_out(all - variants.size(),
+                "closed forms put other algorithms, buckets or lanes of the same way ahead of them");
+    }
+    std::optional<Judged> best;
+    for (const auto& variant : variants) {
+      if (simulations_ >= static_cast<std::size_t>(question_.most)) {
+        leave_out(1, fmt::format("not simulated: {} plans are the limit", question_.most));
+        continue;
+      }
+      auto one = simulated(way, variant);
+      if (one && (!best || one->value < best->value * (variant.plain() ? 1 : kNoGain))) best = std::move(one);
+    }
+    if (best) insert(std::move(*best));
+  }
+
+  std::optional<Judged> simulated(const Way& way, const Variant& variant) {
+    ++simulations_;
+    if (progress_) progress_(simulations_, static_cast<std::size_t>(question_.most));
+    Simulated result;
+    try {
+      result = simulate(network_, job_of(question_, way, variant));
+    } catch (const ConfigError& error) {
+      leave_out(1, error.what());
+      return std::nullopt;
+    }
+    const std::uint64_t memory = result.memory_bytes > 0 ? result.memory_bytes : memory_needed(question_, way);
+    const std::uint64_t there = memory_there(question_, way.workers);
+    if (there > 0 && memory > there) {
+      listed_.least_bytes = listed_.least_bytes == 0 ? memory : std::min(listed_.least_bytes, memory);
+      leave_out(1, kTooLarge);
+      return std::nullopt;
+    }
+    ++found_.judged;
+    Judged one{way, variant, option_at(way, result.samples_per_s, 1)};
+    one.value = value_of(one.option);
+    if (question_.objective != Objective::step && one.value < to_beat()) {
+      one.option = option_at(way, result.samples_per_s, efficiencies_.relative(way));
+      one.value = value_of(one.option);
+    }
+    one.option.settings = settings_of(question_, way, variant);
+    one.option.step_s = result.step_s;
+    one.option.memory_bytes = memory;
+    const double steps = std::max<double>(1, static_cast<double>(result.workers.empty() ? 1 : result.workers[0].steps));
+    one.option.bytes_per_step = static_cast<std::uint64_t>(static_cast<double>(result.bytes_sent) / steps);
+    one.option.why = result.why;
+    return one;
+  }
+
+  void insert(Judged one) {
+    const auto place = std::ranges::upper_bound(ranked_, one.value, {}, &Judged::value);
+    ranked_.insert(place, std::move(one));
+  }
+
+  [[noreturn]] void nothing_fits() const {
+    std::string text = "no plan fits";
+    if (listed_.least_bytes > 0) {
+      text = fmt::format(
+          "no plan fits: the smallest needs {} for a worker, and {} are there; give more memory, more "
+          "workers or a smaller batch",
+          bytes_text(listed_.least_bytes), bytes_text(memory_there(question_, question_.cluster.workers())));
+    } else if (!found_.left_out.empty()) {
+      text += fmt::format(": {}", found_.left_out.front().why);
+    }
+    throw ConfigError(text);
+  }
+
+  // What each gains over the next one, in the objective's terms.
+  void explain() {
+    constexpr std::array<std::string_view, 3> kUnits{"faster", "sooner there", "cheaper"};
+    for (std::size_t i = 0; i < ranked_.size(); ++i) {
+      std::string& why = ranked_[i].option.why;
+      if (i + 1 == ranked_.size()) continue;
+      const double gain = 100 * (1 - ranked_[i].value / ranked_[i + 1].value);
+      if (gain >= 0.05)
+        why += fmt::format("; {:.1f} % {} than the next", gain, kUnits[static_cast<std::size_t>(question_.objective)]);
+    }
+  }
+
+  void conclude() {
+    explain();
+    const auto top = static_cast<std::size_t>(std::max(1, question_.top));
+    for (std::size_t i = 0; i < std::min(top, ranked_.size()); ++i) found_.options.push_back(ranked_[i].option);
+    auto job = job_of(question_, ranked_[0].way, ranked_[0].variant);
+    found_.prediction = to_json(simulate(network_, job)).dump();
+    if (question_.objective == Objective::step) return;
+    if (question_.profile.noise.scale() <= 0) {
+      found_.notes.push_back("the profile knows no gradient noise: samples count alike in batches of any size");
+    }
+    if (question_.profile.samples <= 0)
+      found_.notes.push_back("the profile does not say how many samples an epoch has");
+    if (efficiencies_.fewer_workers()) {
+      found_.notes.push_back("what strategies and codecs cost in learning was co-simulated with fewer workers");
+    }
+  }
+
+  const Question& question_;
+  const Progress& progress_;
+  const Network network_;
+  Bounds bounds_;
+  Efficiencies efficiencies_;
+  Ways listed_;
+  std::vector<double> bound_;  // by way
+  std::vector<Judged> ranked_;
+  std::size_t simulations_ = 0;
+  Found found_;
+};
+
+}  // namespace
+
+std::string_view name(Objective objective) { return kObjectives[static_cast<std::size_t>(objective)]; }
+
+Objective parse_objective(std::string_view text) {
+  for (std::size_t i = 0; i < kObjectives.size(); ++i) {
+    if (kObjectives[i] == text) return static_cast<Objective>(i);
+  }
+  throw ConfigError(fmt::format("--objective: '{}' is not one of: {}", text, fmt::join(kObjectives, ", ")));
+}
+
+Found search(const Question& question, const Progress& progress) { return Search(question, progress).run(); }
+
+}  // namespace trireme::plan

@@ -1,0 +1,123 @@
+#include "trireme/plan/together.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "trireme/base/error.h"
+#include "trireme/compress/rules.h"
+#include "trireme/pipeline/schedule.h"
+
+namespace trireme::plan {
+namespace {
+
+using Compresses = sync::Kind::Compresses;
+using What = sync::Exchange::What;
+
+void check_codec(const Together& chosen, const sync::Kind& kind) {
+  const compress::Rules rules(chosen.compress, chosen.compress_rule);
+  if (rules.none()) return;
+  if (kind.compresses == Compresses::nothing) {
+    std::vector<std::string_view> able;
+    for (const auto& one : sync::strategies()) {
+      if (one.compresses != Compresses::nothing) able.push_back(one.name);
+    }
+    throw ConfigError(
+        fmt::format("--compress: {} sends nothing that could be compressed; choose {}", kind.name, listed(able)));
+  }
+  if (!rules.takes_momentum()) return;
+  if (kind.compresses == Compresses::models) {
+    throw ConfigError(
+        fmt::format("--compress {}: for gradients only, but {} sends models", chosen.compress, kind.name));
+  }
+  if (chosen.optimizer != "sgd" || chosen.nesterov) {
+    throw ConfigError(
+        fmt::format("--compress {}: it takes the place of sgd's momentum; use --optimizer sgd without --nesterov",
+                    chosen.compress));
+  }
+}
+
+void check_optimizer(std::string_view flag, const Together& chosen) {
+  constexpr std::array<std::string_view, 3> kAble{"sgd", "adam", "adamw"};
+  if (std::ranges::find(kAble, chosen.optimizer) != kAble.end()) return;
+  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, chosen.optimizer, "sgd, adam, adamw"));
+}
+
+// A schedule whose stages step by themselves.
+void check_asynchronous(const Together& chosen, const pipelines::Kind& kind, bool all_reduces) {
+  auto needs = [&](bool holds, std::string_view what) {
+    if (!holds) throw ConfigError(fmt::format("--pipeline {} {}", kind.name, what));
+  };
+  needs(all_reduces, "needs --strategy allreduce: its stages step by themselves");
+  needs(!chosen.clips, "goes without --clip: no gradient of the whole model is there at once");
+  needs(chosen.shard == "none", "goes without --shard: it keeps several versions of its weights");
+}
+
+void check_mesh(const Together& chosen, const sync::Choice& strategy) {
+  const auto traits = traits_of(strategy);
+  if (traits.one_memory || traits.learners) {
+    throw ConfigError(fmt::format(
+        "--strategy {} does not go with --mesh, --shard, --recompute or --hybrid; the other strategies do, over the "
+        "data axis",
+        strategy.kind->name));
+  }
+  if (strategy.kind->needs_servers && chosen.servers != "colocated") {
+    throw ConfigError("--servers: on a mesh every worker serves its own part of the model; leave it out");
+  }
+  const auto& kind = pipelines::find_kind(chosen.pipeline);
+  const bool all_reduces = strategy.kind->name == "allreduce";
+  if (!kind.synchronous) check_asynchronous(chosen, kind, all_reduces);
+  if (chosen.shard == "none") return;
+  if (!all_reduces) throw ConfigError(fmt::format("--shard needs --strategy allreduce, not {}", strategy.kind->name));
+  check_optimizer("--optimizer (with --shard)", chosen);
+  if (kind.splits_backward) {
+    throw ConfigError(fmt::format("--shard does not go with --pipeline {}; choose another", kind.name));
+  }
+  if (chosen.compress != "none" || !chosen.compress_rule.empty()) {
+    throw ConfigError("--shard: gradients are scattered as they are; leave out --compress");
+  }
+}
+
+}  // namespace
+
+void check_together(const Together& chosen) {
+  const auto strategy = sync::Choice::parse(chosen.strategy);
+  if (strategy.kind->needs_servers) check_optimizer("--optimizer (with servers)", chosen);
+  if (traits_of(strategy).one_memory && chosen.launch != "threads") {
+    throw ConfigError(
+        fmt::format("--strategy {}: workers must share their memory; add --launch threads", strategy.kind->name));
+  }
+  check_codec(chosen, *strategy.kind);
+  if (chosen.on_mesh) check_mesh(chosen, strategy);
+}
+
+std::optional<std::string> refused(const Together& chosen) {
+  try {
+    check_together(chosen);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+StrategyTraits traits_of(const sync::Choice& strategy) {
+  constexpr int kRanks = 4;
+  constexpr std::int64_t kSteps = 4096;  // the longest wait between two exchanges, nearly
+  StrategyTraits traits;
+  traits.learners = strategy.kind->learners != nullptr;
+  for (std::int64_t step = 0; step < kSteps && !traits.buckets && !traits.collective; ++step) {
+    const auto course = strategy.course({0, kRanks, step, kSteps / 4, kSteps, 1});
+    for (const auto& one : course) {
+      traits.exchanges |= one.what != What::pass;
+      traits.buckets |= one.what == What::buckets;
+      traits.collective |=
+          one.what == What::buckets || (one.what == What::mean && one.of != sync::Exchange::Of::number);
+      traits.one_memory |= one.what == What::shared;
+    }
+    if (traits.one_memory || strategy.kind->needs_servers) break;
+  }
+  return traits;
+}
+
+}  // namespace trireme::plan

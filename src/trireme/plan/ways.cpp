@@ -1,0 +1,281 @@
+#include "trireme/plan/ways.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trireme/base/error.h"
+#include "trireme/compress/codecs.h"
+#include "trireme/pipeline/schedule.h"
+#include "trireme/plan/bucket_plan.h"
+#include "trireme/plan/needs.h"
+
+namespace trireme::plan {
+namespace {
+
+constexpr int kMostWorkers = 4096;  // that `trireme train` takes
+constexpr int kMostStages = 64, kMostParts = 16;
+
+std::vector<int> worker_counts(const Question& question, Ways& out) {
+  std::vector<int> counts = question.space.workers;
+  const int all = question.cluster.workers();
+  if (counts.empty()) {
+    for (int count = 1; count < all; count *= 2) counts.push_back(count);
+    counts.push_back(all);
+  }
+  for (int count : counts) {
+    if (count < 1 || count > all)
+      throw ConfigError(fmt::format("{} workers: {} has {}", count, question.cluster.file, all));
+  }
+  std::ranges::sort(counts);
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  if (counts.back() > kMostWorkers) {
+    std::erase_if(counts, [](int count) { return count > kMostWorkers; });
+    out.left_out.push_back(
+        {0, fmt::format("more than {} workers: one job of trireme train has no more", kMostWorkers)});
+    if (question.space.workers.empty()) counts.push_back(kMostWorkers);
+  }
+  return counts;
+}
+
+std::vector<sync::Choice> strategies_of(const Question& question) {
+  std::vector<sync::Choice> choices;
+  for (const auto& text : question.space.strategies) choices.push_back(sync::Choice::parse(text));
+  if (!choices.empty()) return choices;
+  for (const auto& kind : sync::strategies()) choices.push_back(sync::Choice::parse(kind.name));
+  return choices;
+}
+
+// As they are written on the command line: a codec with its defaults by its name alone.
+std::vector<std::string> codecs_of(const Question& question) {
+  std::vector<std::string> codecs = question.space.codecs;
+  for (const auto& text : codecs) (void)compress::Choice::parse(text);
+  if (!codecs.empty()) return codecs;
+  for (const auto& kind : compress::codecs()) codecs.emplace_back(kind.name);
+  return codecs;
+}
+
+bool is_none(const std::string& codec) { return compress::Choice::parse(codec).none(); }
+
+// The same meshes that data parallelism is a special case of: all that have so many workers.
+std::vector<MeshShape> shapes_of(const Question& question, int workers) {
+  std::vector<MeshShape> shapes;
+  const auto& layers = question.profile.layers;
+  const bool splits = std::ranges::any_of(layers, &LayerProfile::splittable);
+  for (int pipe = 1; pipe <= std::min({workers, static_cast<int>(layers.size()), kMostStages}); ++pipe) {
+    if (workers % pipe != 0) continue;
+    for (int tensor = 1; tensor <= (splits ? std::min(workers / pipe, kMostParts) : 1); ++tensor) {
+      if (workers / pipe % tensor == 0) shapes.push_back({workers / pipe / tensor, pipe, tensor});
+    }
+  }
+  return shapes;
+}
+
+// Ways to save memory: by sharding, by recomputing, by both; each list in the order of what it costs.
+std::vector<std::vector<Saving>> savings_of(const MeshShape& shape) {
+  using Shard = Saving::Shard;
+  std::vector<std::vector<Saving>> lists(3);
+  for (auto shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
+    if (shape.data > 1) lists[0].push_back({shard, 0});
+  }
+  for (int every : {1, 2, 4, 8}) lists[1].push_back({Shard::none, every});
+  for (const auto& recomputed : lists[1]) {
+    for (const auto& sharded : lists[0]) lists[2].push_back({sharded.shard, recomputed.recompute_every});
+  }
+  return lists;
+}
+
+class Listing {
+ public:
+  explicit Listing(const Question& question) : question_(question) {}
+
+  Ways list() {
+    const auto strategies = strategies_of(question_);
+    const auto codecs = codecs_of(question_);
+    for (int workers : worker_counts(question_, out_)) {
+      for (const auto& strategy : strategies) {
+        for (const auto& codec : codecs) add(workers, strategy, codec);
+      }
+      if (question_.space.meshes && may_mesh(strategies, codecs)) add_meshes(workers);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  void leave_out(const Way& way, const std::string& why) {
+    const std::size_t plans = list_variants(question_, way).size();
+    auto known = std::ranges::find(out_.left_out, why, &LeftOut::why);
+    if (known == out_.left_out.end()) known = out_.left_out.insert(known, {0, why});
+    known->plans += plans;
+  }
+
+  void add(int workers, const sync::Choice& strategy, const std::string& codec) {
+    Way way{workers, strategy, codec, traits_of(strategy)};
+    const bool one_memory = way.traits.one_memory;
+    Together together{.strategy = strategy.text(), .compress = codec, .launch = one_memory ? "threads" : "processes"};
+    if (workers == 1 && (strategy.kind->name != sync::strategies().front().name || !is_none(codec))) {
+      return leave_out(way, "one worker exchanges nothing: how it would does not matter");
+    }
+    if (refused(together)) return leave_out(way, "codecs that a strategy cannot send: trireme train refuses them");
+    if (one_memory && !question_.cluster.shares_memory()) {
+      return leave_out(way, fmt::format("{} on several nodes: its workers share their memory", strategy.kind->name));
+    }
+    if (!way.traits.exchanges && question_.objective == Objective::step && question_.space.strategies.empty()) {
+      return leave_out(way, fmt::format("{}: it exchanges nothing while it trains, so that its step says nothing",
+                                        strategy.kind->name));
+    }
+    if (!fits(way)) return too_large(way);
+    out_.ways.push_back(std::move(way));
+  }
+
+  // Replicas of a mesh exchange gradients as they are.
+  bool may_mesh(const std::vector<sync::Choice>& strategies, const std::vector<std::string>& codecs) const {
+    const auto first = sync::strategies().front().name;
+    return !question_.profile.layers.empty() && std::ranges::any_of(codecs, is_none) &&
+           std::ranges::any_of(strategies, [&](const auto& one) { return one.kind->name == first; });
+  }
+
+  void add_meshes(int workers) {
+    for (const auto& shape : shapes_of(question_, workers)) {
+      for (const auto& kind : pipelines::kinds()) {
+        if (shape.pipe == 1 && kind.name != Way{}.schedule) continue;  // one stage takes no turns
+        if (kind.in_chunks && static_cast<std::size_t>(2 * shape.pipe) > question_.profile.layers.size()) continue;
+        for (int micro = shape.pipe == 1 ? 1 : 2; micro <= question_.profile.batch; micro *= 2) {
+          add_mesh(workers, shape, kind, micro);
+          if (shape.pipe == 1) break;
+        }
+      }
+    }
+  }
+
+  // What saves memory costs time: it counts where nothing fits without, and then the least of each kind that does.
+  void add_mesh(int workers, const MeshShape& shape, const pipelines::Kind& kind, int micro) {
+    Way way{.workers = workers, .strategy = sync::Choice::parse(sync::strategies().front().name)};
+    way.on_mesh = true;
+    way.mesh = shape;
+    way.micro_batches = micro;
+    way.schedule = std::string(kind.name);
+    const bool replicas_only = shape.data == shape.size();
+    const std::size_t before = out_.ways.size();
+    if (!replicas_only) add_saving(way, {});
+    if (out_.ways.size() > before || (replicas_only && fits(Way{workers, way.strategy}))) {
+      return leave_out(way, "sharding and recomputation where memory holds all: they only take time");
+    }
+    for (const auto& list : savings_of(shape)) {
+      for (const auto& saving : list) {
+        if (add_saving(way, saving)) break;
+      }
+    }
+  }
+
+  bool add_saving(Way way, const Saving& saving) {
+    way.saving = saving;
+    const auto& kind = pipelines::find_kind(way.schedule);
+    Together together{.on_mesh = true, .pipeline = way.schedule};
+    together.shard = kShardKindNames[static_cast<std::size_t>(saving.shard)];
+    if (!kind.synchronous) {
+      leave_out(way, fmt::format("{} pipelines: what their late weights cost is not known", kind.name));
+    } else if (refused(together)) {
+      leave_out(way, "sharding with pipelines that split backward: trireme train refuses it");
+    } else if (!fits(way)) {
+      too_large(way);
+    } else {
+      out_.ways.push_back(std::move(way));
+      return true;
+    }
+    return false;
+  }
+
+  bool fits(const Way& way) const {
+    const std::uint64_t there = memory_there(question_, way.workers);
+    return there == 0 || memory_needed(question_, way) <= there;
+  }
+  void too_large(const Way& way) {
+    const std::uint64_t needed = memory_needed(question_, way);
+    out_.least_bytes = out_.least_bytes == 0 ? needed : std::min(out_.least_bytes, needed);
+    leave_out(way, std::string(kTooLarge));
+  }
+
+  const Question& question_;
+  Ways out_;
+};
+
+}  // namespace
+
+Ways list_ways(const Question& question) { return Listing(question).list(); }
+
+std::vector<Variant> list_variants(const Question& question, const Way& way) {
+  if (way.on_mesh || way.workers == 1 || !way.traits.collective) return {Variant{}};
+  std::vector<std::string> algorithms = question.space.algorithms, plans = question.space.bucket_plans;
+  std::vector<int> lanes = question.space.lanes;
+  if (algorithms.empty()) {
+    algorithms.push_back("auto");
+    for (const Algorithm* one : algorithms_for(Collective::all_reduce)) {
+      if (!one->shared || question.cluster.shares_memory()) algorithms.emplace_back(one->name);
+    }
+  }
+  if (plans.empty()) {
+    plans.push_back("optimal");
+    for (const auto& plan : bucket_plans()) {
+      if (plan.name != "optimal") plans.push_back(plan.name == "cap" ? "cap:25" : std::string(plan.name));
+    }
+  }
+  if (lanes.empty()) lanes = {1, 2, 4};
+  if (!way.traits.buckets) {  // one vector at a time
+    plans.resize(1);
+    lanes.resize(1);
+  }
+  std::vector<Variant> variants;
+  for (const auto& algorithm : algorithms) {
+    for (const auto& plan : plans) {
+      for (int lane : lanes) variants.push_back({algorithm, plan, lane});
+    }
+  }
+  std::ranges::stable_partition(variants, &Variant::plain);
+  return variants;
+}
+
+Job job_of(const Question& question, const Way& way, const Variant& variant) {
+  Job job;
+  job.profile = &question.profile;
+  job.strategy = way.strategy;
+  job.compress = way.compress;
+  job.bucket_plan = variant.bucket_plan;
+  job.algorithm = variant.algorithm;
+  job.lanes = variant.lanes;
+  job.workers = way.workers;
+  job.steps = std::clamp(question.steps * 256 / way.workers, std::min(3, question.steps), question.steps);
+  job.seed = question.seed;
+  job.mesh = way.on_mesh ? way.mesh : MeshShape{};
+  job.micro_batches = way.micro_batches;
+  job.saving = way.saving;
+  job.schedule = way.schedule;
+  return job;
+}
+
+Settings settings_of(const Question& question, const Way& way, const Variant& variant) {
+  const Profile& profile = question.profile;
+  Settings settings{{"model.name", profile.model}};
+  if (!profile.data.empty()) settings.emplace_back("data.name", profile.data);
+  settings.emplace_back("train.batch", std::to_string(profile.batch));
+  settings.emplace_back("run.workers", std::to_string(way.workers));
+  settings.emplace_back("run.threads", std::to_string(profile.threads));
+  if (way.traits.one_memory) settings.emplace_back("run.launch", "threads");
+  settings.emplace_back("sync.strategy", way.strategy.text());
+  settings.emplace_back("sync.compress", way.compress);
+  if (way.on_mesh) {
+    settings.emplace_back("parallel.mesh", to_text(way.mesh));
+    settings.emplace_back("parallel.pipeline", way.schedule);
+    settings.emplace_back("parallel.micro_batches", std::to_string(way.micro_batches));
+    settings.emplace_back("parallel.shard", kShardKindNames[static_cast<std::size_t>(way.saving.shard)]);
+    const int every = way.saving.recompute_every;
+    settings.emplace_back("parallel.recompute", every > 0 ? fmt::format("every:{}", every) : "none");
+    return settings;
+  }
+  settings.emplace_back("exchange.bucket_plan", variant.bucket_plan);
+  settings.emplace_back("exchange.algorithm", variant.algorithm);
+  settings.emplace_back("exchange.lanes", std::to_string(variant.lanes));
+  return settings;
+}
+
+}  // namespace trireme::plan
