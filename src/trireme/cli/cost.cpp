@@ -1,12 +1,12 @@
 // `trireme cost`: what each algorithm costs on some machine, counted from its schedule beside its closed form.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/base/units.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/cost_table.h"
 #include "trireme/cli/terminal.h"
@@ -23,49 +23,6 @@ struct Options {
               memory = "38G", wires, collective = "all";
   bool json = false;
 };
-
-double number_or(std::string_view digits, double otherwise) {
-  try {
-    return parse_number(digits, "");
-  } catch (const ConfigError&) {
-    return otherwise;
-  }
-}
-
-// "5us", "0.1ns", "5e-6": seconds.
-double parse_seconds(std::string_view text, std::string_view what) {
-  constexpr std::pair<std::string_view, double> kUnits[] = {
-      {"ns", 1e-9}, {"us", 1e-6}, {"µs", 1e-6}, {"ms", 1e-3}, {"s", 1}};
-  std::string_view digits = text;
-  double unit = 1;
-  for (auto [suffix, seconds] : kUnits) {
-    if (!text.ends_with(suffix)) continue;
-    digits.remove_suffix(suffix.size());
-    unit = seconds;
-    break;
-  }
-  double value = number_or(digits, -1) * unit;
-  if (value < 0) throw ConfigError(fmt::format("{}: '{}' is not a time; write 5us, 0.1ns or 1e-6", what, text));
-  return value;
-}
-
-// "10G", "1.5GB/s": bytes a second, K, M, G, T powers of ten.
-double parse_rate(std::string_view text, std::string_view what) {
-  std::string_view digits = text;
-  for (std::string_view suffix : {"B/s", "/s"}) {
-    if (digits.ends_with(suffix)) {
-      digits.remove_suffix(suffix.size());
-      break;
-    }
-  }
-  constexpr std::string_view kUnits = "KMGT";
-  auto unit = digits.empty() ? std::string_view::npos : kUnits.find(digits.back());
-  if (unit != std::string_view::npos) digits.remove_suffix(1);
-  double factor = unit == std::string_view::npos ? 1 : std::pow(1000.0, static_cast<double>(unit) + 1);
-  double rate = number_or(digits, 0) * factor;
-  if (!(rate > 0)) throw ConfigError(fmt::format("{}: '{}' is not a positive rate; write 10G or 1.5GB/s", what, text));
-  return rate;
-}
 
 // Everything a table is about.
 struct Setting {

@@ -16,15 +16,18 @@ namespace trireme::schedules {
 
 namespace {
 
-// Calls meet(k, out) for each distance k to the partners.
+// Calls meet(k, out) for each distance k to the partners. `shift` says the same of one distance.
 template <class Meet>
-Schedule paced(int P, Pace pace, Meet meet) {
+Schedule paced(const Parts& parts, Pace pace, Meet meet, Shift (*shift)(int k)) {
+  const int P = parts.parts;
   Schedule all;
   all.rounds = pace == Pace::pairwise || P == 1 ? P - 1 : 1;
   all.fill = [=](int round, Round& out) {
     if (pace == Pace::pairwise) return meet(round + 1, out);
     for (int k = 1; k < P; ++k) meet(k, out);
   };
+  all.parts = parts;
+  if (pace == Pace::pairwise && P > 1) all.shift = [=](int round) { return shift(round + 1); };
   return all;
 }
 
@@ -38,17 +41,23 @@ Schedule summed(const Call& call, Schedule schedule) {
 
 Schedule exchange_phase(int i, Partition from, Partition to, Pace pace) {
   const int P = from.size();
-  return before([=](Round& out) { copy(out, from[i], to[i]); }, paced(P, pace, [=](int k, Round& out) {
-                  send(out, wrap(i + k, P), from[wrap(i + k, P)]);
-                  recv(out, wrap(i - k, P), to[wrap(i - k, P)]);
+  const auto meet = [=](int k, Round& out) {
+    send(out, wrap(i + k, P), from[wrap(i + k, P)]);
+    recv(out, wrap(i - k, P), to[wrap(i - k, P)]);
+  };
+  return before([=](Round& out) { copy(out, from[i], to[i]); }, paced(from.parts, pace, meet, [](int k) {
+                  return Shift{k, k, false};
                 }));
 }
 
 Schedule spread_phase(int i, Slice own, Partition to, Pace pace) {
   const int P = to.size();
-  return before([=](Round& out) { copy(out, own, to[i]); }, paced(P, pace, [=](int k, Round& out) {
-                  send(out, wrap(i + k, P), own);
-                  recv(out, wrap(i - k, P), to[wrap(i - k, P)]);
+  const auto meet = [=](int k, Round& out) {
+    send(out, wrap(i + k, P), own);
+    recv(out, wrap(i - k, P), to[wrap(i - k, P)]);
+  };
+  return before([=](Round& out) { copy(out, own, to[i]); }, paced(to.parts, pace, meet, [](int k) {
+                  return Shift{k, 0, false};
                 }));
 }
 
@@ -60,10 +69,11 @@ Schedule naive_all_reduce(const Call& call) {
 Schedule round_robin_all_reduce(const Call& call) {
   const int i = call.rank, P = call.ranks;
   const Partition part = parts_of(Buffer::output, call.count, P);
-  Schedule share = paced(P, Pace::pairwise, [=](int k, Round& out) {
+  const auto meet = [=](int k, Round& out) {
     send(out, wrap(i + k, P), part[wrap(i + k, P)]);
     recv_reduce(out, wrap(i - k, P), part[i]);
-  });
+  };
+  Schedule share = paced(part.parts, Pace::pairwise, meet, [](int k) { return Shift{k, k, true}; });
   return before([=](Round& out) { copy(out, whole(Buffer::input, call), whole(Buffer::output, call)); },
                 then(share, spread_phase(i, part[i], part, Pace::pairwise)));
 }

@@ -19,6 +19,8 @@ Schedule ring_reduce_scatter_phase(int i, Partition block) {
     send(out, wrap(i + 1, P), block[wrap(i - k - 1, P)]);
     recv_reduce(out, wrap(i - 1, P), block[wrap(i - k - 2, P)]);
   };
+  if (P > 1) ring.shift = [](int k) { return Shift{1, -k - 1, true}; };
+  ring.parts = block.parts;
   return ring;
 }
 
@@ -30,6 +32,8 @@ Schedule ring_all_gather_phase(int i, Partition block) {
     send(out, wrap(i + 1, P), block[wrap(i - k, P)]);
     recv(out, wrap(i - 1, P), block[wrap(i - k - 1, P)]);
   };
+  if (P > 1) ring.shift = [](int k) { return Shift{1, -k, false}; };
+  ring.parts = block.parts;
   return ring;
 }
 
@@ -60,6 +64,8 @@ Schedule ring_reduce_scatter(const Call& call) {
     send(out, wrap(i + 1, P), k == 0 ? mine[wrap(i - 1, P)] : partial(k - 1));
     recv_reduce(out, wrap(i - 1, P), partial(k));
   };
+  ring.parts = mine.parts;
+  if (P > 1) ring.shift = [=](int k) { return Shift{1, -k - 1, true, k < P - 2 ? call.count : 0}; };
   if (P > 1) return ring;
   return before([=](Round& out) { copy(out, mine[0], whole(Buffer::output, call)); }, ring);
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,23 @@ std::string without_dashes(std::string_view text) {
 }
 
 bool is_local(const Step& step) { return step.kind <= StepKind::combine; }
+
+// What local steps cost, as round_work.cpp counts it. None where it may differ from rank to rank.
+std::optional<Shift> shift_of(const schedules::LocalSteps& local, const Parts& parts) {
+  Round steps;
+  local(steps);
+  Shift shift;
+  for (const Step& step : steps) {
+    const bool free = step.from.buffer == Buffer::input && step.to.buffer == Buffer::output;
+    if (step.kind == StepKind::copy && !free) shift.copied += step.to.count;
+    if (step.kind == StepKind::reduce) shift.folded += step.to.count;
+    if (step.kind == StepKind::combine) shift.folded += step.to.count * (parts.parts - 1);
+  }
+  const bool alike = shift.copied + shift.folded == 0 || parts.count % parts.parts == 0;
+  return alike ? std::optional(shift) : std::nullopt;
+}
+
+bool same(const Parts& a, const Parts& b) { return a.count == b.count && a.parts == b.parts; }
 
 }  // namespace
 
@@ -48,6 +66,12 @@ Schedule then(Schedule first, Schedule second) {
     else
       b(k - turn, out);
   };
+  if (first.shift && second.shift && same(first.parts, second.parts)) {
+    both.parts = first.parts;
+    both.shift = [turn = first.rounds, a = std::move(first.shift), b = std::move(second.shift)](int k) {
+      return k < turn ? a(k) : b(k - turn);
+    };
+  }
   return both;
 }
 
@@ -56,6 +80,18 @@ namespace schedules {
 Schedule before(LocalSteps local, Schedule rest) {
   const int rounds = rest.rounds;
   rest.rounds = std::max(rounds, 1);
+  if (auto own = rest.shift ? shift_of(local, rest.parts) : std::nullopt) {
+    rest.shift = [own = *own, shift = std::move(rest.shift)](int k) {
+      Shift all = shift(k);
+      if (k == 0) {
+        all.copied += own.copied;
+        all.folded += own.folded;
+      }
+      return all;
+    };
+  } else {
+    rest.shift = nullptr;
+  }
   rest.fill = [rounds, local = std::move(local), fill = std::move(rest.fill)](int k, Round& out) {
     if (k == 0) local(out);
     if (k < rounds) fill(k, out);
@@ -66,6 +102,10 @@ Schedule before(LocalSteps local, Schedule rest) {
 Schedule after(Schedule first, LocalSteps local) {
   Schedule last;
   last.rounds = 1;
+  if (auto own = first.shift ? shift_of(local, first.parts) : std::nullopt) {
+    last.parts = first.parts;
+    last.shift = [own = *own](int) { return own; };
+  }
   last.fill = [local = std::move(local)](int, Round& out) { local(out); };
   return then(std::move(first), std::move(last));
 }

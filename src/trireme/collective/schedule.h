@@ -107,6 +107,25 @@ struct Step {
 
 using Round = std::vector<Step>;
 
+// How a vector of n elements is cut into P nearly equal parts: part i is [offset(i), offset(i + 1)).
+struct Parts {
+  std::size_t count;
+  int parts;
+  std::size_t offset(int i) const {
+    return count / parts * i + (static_cast<std::size_t>(i) < count % parts ? i : count % parts);
+  }
+  std::size_t size(int i) const { return offset(i + 1) - offset(i); }
+};
+
+// A round in which all ranks do the same but for a turn: rank r sends part (r + part) mod P to rank r + distance, if
+// it is not empty, and adds or keeps what comes. It says the same as fill(), for readers of ten thousand ranks.
+struct Shift {
+  int distance = 0;  // mod P; 0: nothing is sent
+  int part = 0;
+  bool reduces = false;
+  std::size_t copied = 0, folded = 0;  // elements, by every rank before it sends: see RoundWork
+};
+
 // What one rank does. Rounds are made when asked for, so that ten thousand ranks cost no memory. Every rank of a call
 // has the same number of rounds; a rank with nothing to do has an empty one.
 struct Schedule {
@@ -114,6 +133,9 @@ struct Schedule {
   std::size_t scratch = 0;  // elements
   std::size_t stage = 0;    // elements
   std::function<void(int round, Round& out)> fill;
+  // Set where every round is such a shift of these parts, and there are ranks to send to.
+  std::function<Shift(int round)> shift;
+  Parts parts{0, 1};
 
   Round round(int k) const {
     Round out;
@@ -124,16 +146,6 @@ struct Schedule {
 
 // The rounds of `first`, then those of `second`; scratch and stage are shared between the two.
 Schedule then(Schedule first, Schedule second);
-
-// How a vector of n elements is cut into P nearly equal parts: part i is [offset(i), offset(i + 1)).
-struct Parts {
-  std::size_t count;
-  int parts;
-  std::size_t offset(int i) const {
-    return count / parts * i + (static_cast<std::size_t>(i) < count % parts ? i : count % parts);
-  }
-  std::size_t size(int i) const { return offset(i + 1) - offset(i); }
-};
 
 // The canonical order of summation over [0, n): a balanced binary tree whose left part is the largest power of two
 // below n. fold(0, 4) = (0 + 1) + (2 + 3); fold(0, 3) = (0 + 1) + 2.

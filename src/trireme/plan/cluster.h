@@ -60,8 +60,9 @@ struct Wiring {
   std::string kind = "flat";
   int radix = 0;                         // fat-tree: nodes under a leaf switch, and switches under each higher one
   int levels = 2;                        // fat-tree: of switches
-  std::vector<double> oversubscription;  // fat-tree: by level below the top, what comes up over what goes on; 1 if none
+  std::vector<double> oversubscription;  // fat-tree: by level from the leaves, what comes up over what goes on; or one
   std::vector<int> dims;                 // torus
+  double switch_s = 0;                   // latency of each further hop, besides the link's own α, which is paid once
 
   bool operator==(const Wiring&) const = default;
 };

@@ -59,11 +59,29 @@ Played play_shared_memory(const Playing& playing) {
   return {Tier::closed_form, end, 0};
 }
 
+namespace {
+
+Schedule first_schedule(const Playing& playing) {
+  Call call = playing.shape;
+  call.rank = 0;
+  return playing.algorithm.plan(call);
+}
+
+// The fast reader where there is one. It sees no single message.
+Played by_max_plus(const Playing& playing, const Schedule& schedule) {
+  return schedule.shift && !playing.observe ? play_shifts(playing, schedule) : play_max_plus(playing);
+}
+
+}  // namespace
+
 Played play(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes,
             std::span<const double> begins, std::span<double> ends, Traffic* traffic, const Observer& observe) {
   const Playing playing{network, algorithm, shape, element_bytes, begins, ends, traffic, observe};
   check(playing);
-  return algorithm.shared ? play_shared_memory(playing) : play_max_plus(playing);
+  if (algorithm.shared) return play_shared_memory(playing);
+  if (auto played = play_closed_form(playing)) return *played;
+  const Schedule schedule = first_schedule(playing);
+  return messages_meet(playing, schedule) ? play_flows(playing) : by_max_plus(playing, schedule);
 }
 
 Played play_by(Tier tier, const Network& network, const Algorithm& algorithm, const Call& shape,
@@ -71,8 +89,12 @@ Played play_by(Tier tier, const Network& network, const Algorithm& algorithm, co
                const Observer& observe) {
   const Playing playing{network, algorithm, shape, element_bytes, begins, ends, traffic, observe};
   check(playing);
-  if (tier == Tier::max_plus && !algorithm.shared) return play_max_plus(playing);
-  throw ConfigError(fmt::format("{} by {} has no {}", name(shape.what), algorithm.name, name(tier)));
+  if (!algorithm.shared) {
+    if (tier == Tier::max_plus) return by_max_plus(playing, first_schedule(playing));
+    if (tier == Tier::flows) return play_flows(playing);
+    if (auto played = play_closed_form(playing)) return *played;
+  }
+  throw ConfigError(fmt::format("{} by {} has no {} here", name(shape.what), algorithm.name, name(tier)));
 }
 
 double play(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes) {

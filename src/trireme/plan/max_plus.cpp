@@ -68,7 +68,7 @@ class Clock {
   int ranks() const { return static_cast<int>(schedules_.size()); }
   int wires_of(int rank) const {
     const NodeClass& node = network_.node(rank);
-    if (!network_.cluster().shares_memory() && network_.cluster().node_count() > 1) return node.wires;
+    if (!network_.one_node()) return node.wires;
     return node.inside.wires == Wires::one ? 1 : 0;
   }
 

@@ -57,25 +57,33 @@ int Network::ranks() const { return places_.empty() ? state_->topology.workers()
 
 void Network::look() {
   const Topology& topology = state_->topology;
-  bool alone = true, one_class = true, one_node = true;  // a node each, of one class; all on one
-  bool limited = false;                                  // wires that several workers of a node share
-  int last_node = -1;
+  const auto node_at = [&](int rank) { return topology.place(worker(rank)).node; };
+  bool alone = true, one_class = true;  // a node each, of one class
+  one_node_ = true;
+  waits_for_wires_ = false;
   for (int rank = 0; rank < ranks(); ++rank) {
-    const int at = topology.place(worker(rank)).node;
-    alone &= at != std::exchange(last_node, at);
+    const NodeClass& own = node(rank);
+    alone &= own.workers == 1;
     one_class &= state_->class_of[worker(rank)] == state_->class_of[worker(0)];
-    one_node &= at == topology.place(worker(0)).node;
-    limited |= node(rank).wires > 0 && node(rank).workers > 1;
+    one_node_ &= node_at(rank) == node_at(0);
+    waits_for_wires_ |= own.wires > 0 && own.wires < own.workers;
   }
-  const bool equal_routes = state_->cluster.wiring.kind == "flat" || state_->cluster.wiring.kind == "star";
-  uniform_ = (alone && one_class && equal_routes && places_.empty()) || (one_node && ranks() > 1);
-  shares_memory_ = one_node && node(0).shares_memory;
-  shared_ = !one_node && (topology.blocking() || limited);
+  const std::string& kind = state_->cluster.wiring.kind;
+  uniform_ = ranks() > 1 && (one_node_ || (alone && one_class && (kind == "flat" || kind == "star")));
+  waits_for_wires_ &= !one_node_;
+  shared_ = !one_node_ && (topology.blocking() || waits_for_wires_);
+}
+
+const Curve* Network::line() const {
+  if (!uniform_) return nullptr;
+  const Curve& curve =
+      one_node_ ? node(0).inside.message : state_->cluster.links[static_cast<std::size_t>(node(0).link)].message;
+  return curve.points.empty() ? &curve : nullptr;
 }
 
 double Network::latency(int from, int to) const {
   const Topology& topology = state_->topology;
-  std::vector<int> links;
+  thread_local std::vector<int> links;
   topology.route(worker(from), worker(to), links);
   if (links.empty()) return node(from).inside.message.start;
   double seconds = 0;

@@ -40,10 +40,15 @@ class Network {
   double latency(int from, int to) const;
   // A message costs the same between any two ranks, each on a node of its own, and every rank reduces as fast.
   bool uniform() const { return uniform_; }
+  // What one does there, if it is a straight line; null if not.
+  const Curve* line() const;
+  bool one_node() const { return one_node_; }
+  // Workers of one node share fewer wires than they could use.
+  bool waits_for_wires() const { return waits_for_wires_; }
   // Messages between different pairs can slow each other down, even where no rank sends or receives two at once.
   bool shared() const { return shared_; }
   // All ranks read each other's memory.
-  bool shares_memory() const { return shares_memory_; }
+  bool shares_memory() const { return one_node_ && node(0).shares_memory; }
   Choices& choices() const { return *choices_; }
 
  private:
@@ -57,7 +62,7 @@ class Network {
   std::shared_ptr<const State> state_;
   std::vector<int> places_;  // by rank; empty: the workers in their order
   std::shared_ptr<Choices> choices_ = std::make_shared<Choices>();
-  bool uniform_ = false, shared_ = false, shares_memory_ = false;
+  bool uniform_ = false, shared_ = false, one_node_ = false, waits_for_wires_ = false;
 };
 
 // What went over each link.

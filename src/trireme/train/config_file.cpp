@@ -5,10 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#define TOML_EXCEPTIONS 1
-#include <toml++/toml.h>
-
 #include "trireme/base/error.h"
+#include "trireme/base/toml-inl.h"
 #include "trireme/train/config.h"
 
 namespace trireme::train {
@@ -40,6 +38,8 @@ void merge_file(Config& config, const std::string& path) {
   } catch (const toml::parse_error& error) {
     throw DataError(
         fmt::format("{}:{}:{}: {}", path, error.source().begin.line, error.source().begin.column, error.description()));
+  } catch (const MalformedToml&) {
+    throw DataError(fmt::format("{}: not TOML", path));
   } catch (const nlohmann::json::parse_error& error) {
     auto upto = text.str().substr(0, error.byte);
     auto line = 1 + std::ranges::count(upto, '\n');
