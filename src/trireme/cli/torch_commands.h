@@ -15,6 +15,7 @@ inline constexpr std::array kTorchCommands{
     TorchCommand{"eval", "Test what was trained"},
     TorchCommand{"predict", "Let what was trained judge images or text"},
     TorchCommand{"compare", "Train variants in turn and compare them"},
+    TorchCommand{"profile", "Measure what a step of a model costs here"},
     TorchCommand{"data", "List and fetch data sets"},
 };
 

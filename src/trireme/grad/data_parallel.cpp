@@ -241,6 +241,8 @@ const std::vector<BadGradient>& DataParallel::bad_gradients() const { return imp
 const ExchangeTimes& DataParallel::times() const { return impl_->reducer.times(); }
 std::vector<std::string> DataParallel::unused() const { return impl_->reducer.unused(); }
 std::optional<sync::Compressed> DataParallel::compressed() const { return impl_->reducer.compressed(); }
+std::vector<ReadyGradient> DataParallel::ready() const { return impl_->reducer.ready_gradients(); }
+sync::Turn DataParallel::turn() const { return impl_->reducer.turn(); }
 std::string DataParallel::describe() const { return impl_->reducer.describe(); }
 std::size_t DataParallel::bucket_count() const { return impl_->reducer.bucket_count(); }
 

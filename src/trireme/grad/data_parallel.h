@@ -49,6 +49,14 @@ struct ExchangeTimes {
   double exposed = 0;        // what backward waited for them
 };
 
+// When a gradient was ready in backward: the median of the last steps, in seconds since the first one was, without what
+// exchanges in line took.
+struct ReadyGradient {
+  std::string name;
+  std::size_t elements = 0, rows = 1;
+  double ready_s = 0;
+};
+
 // A gradient that is not finite, the first on its rank.
 struct BadGradient {
   int rank = 0;
@@ -136,6 +144,10 @@ class DataParallel {
   void average_buffers();
 
   const ExchangeTimes& times() const;
+  // In the order they become ready; all at 0 until a few steps were taken.
+  std::vector<ReadyGradient> ready() const;
+  // Whether buckets travel while backward goes on, or in line with it.
+  sync::Turn turn() const;
   // What compression did so far; nothing where there is none.
   std::optional<sync::Compressed> compressed() const;
   // Names of the parameters that no rank's last backward used; their .grad was left alone.

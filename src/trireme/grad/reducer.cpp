@@ -24,15 +24,19 @@ plan::PlanChoice choice_of(const DataParallelOptions& options) {
                                                        : options.bucket_plan);
 }
 
+// As a matrix: its first dimension.
+std::size_t rows_of(const torch::Tensor& tensor) {
+  return static_cast<std::size_t>(tensor.dim() > 0 ? std::max<std::int64_t>(tensor.size(0), 1) : 1);
+}
+
 std::unique_ptr<sync::CompressedMean> codes_for(const std::vector<Parameter>& parameters, Communicator& comm,
                                                 const DataParallelOptions& options) {
   if (options.compress.rules.none()) return nullptr;
   if (options.hook) throw ConfigError("a hook exchanges gradients its own way: leave out the compression");
   std::vector<compress::Tensor> tensors;
   for (const auto& [name, tensor] : parameters) {
-    tensors.push_back({name, static_cast<std::size_t>(tensor.numel()),
-                       static_cast<std::size_t>(tensor.dim() > 0 ? std::max<std::int64_t>(tensor.size(0), 1) : 1),
-                       static_cast<int>(tensors.size())});
+    tensors.push_back(
+        {name, static_cast<std::size_t>(tensor.numel()), rows_of(tensor), static_cast<int>(tensors.size())});
   }
   using sync::Roads;
   return std::make_unique<sync::CompressedMean>(comm, tensors, options.compress, options.op,
@@ -280,6 +284,17 @@ std::vector<std::string> Reducer::unused() const {
     if (notes_[kUsed + p] == 0) names.push_back(parameters_[p].name);
   }
   return names;
+}
+
+std::vector<ReadyGradient> Reducer::ready_gradients() const {
+  const auto medians = timings_.medians();
+  std::vector<ReadyGradient> all;
+  for (int p : order_) {
+    const auto& [name, tensor] = parameters_[p];
+    all.push_back({name, static_cast<std::size_t>(tensor.numel()), rows_of(tensor), medians[p]});
+  }
+  std::ranges::stable_sort(all, {}, &ReadyGradient::ready_s);
+  return all;
 }
 
 std::string Reducer::describe() const {

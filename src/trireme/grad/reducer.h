@@ -38,6 +38,8 @@ class Reducer {
   const ExchangeTimes& times() const { return times_; }
   std::vector<std::string> unused() const;
   std::string describe() const;
+  std::vector<ReadyGradient> ready_gradients() const;
+  sync::Turn turn() const { return turn_; }
   std::size_t bucket_count() const { return buckets_.size(); }
   std::optional<sync::Compressed> compressed() const { return codes_ ? std::optional(codes_->report()) : std::nullopt; }
 

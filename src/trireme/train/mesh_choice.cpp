@@ -7,10 +7,11 @@
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/parallel/memory_formula.h"
-#include "trireme/parallel/tensor_rules.h"
 #include "trireme/plan/mesh_choice.h"
+#include "trireme/train/here.h"
 #include "trireme/train/recompute.h"
 #include "trireme/train/split.h"
+#include "trireme/train/tensor_costs.h"
 
 namespace trireme::train {
 namespace {
@@ -33,38 +34,32 @@ std::uint64_t memory_of(const Config& config) {
   return available_memory().value_or(0) / static_cast<std::uint64_t>(std::max<std::int64_t>(1, config.workers));
 }
 
-// Which pieces have layers that the rules split: their outputs are exchanged, forward and backward.
-std::vector<plan::TensorCost> tensor_costs(const Config& config, torch::nn::Module& model, const nn::Chain& chain,
-                                           std::span<const plan::PieceCost> costs) {
-  std::vector<plan::TensorCost> found(chain.size());
-  try {
-    const auto text = config.tensor_rule == "auto" ? parallel::default_rules(config.model, model) : config.tensor_rule;
-    for (const auto& [layer, kind] : parallel::TensorRules(text).kinds_in(model)) {
-      for (std::size_t k = 0; k < chain.size(); ++k) {
-        for (const auto& [name, tensor] : nn::parameters_of(model, chain, k, k + 1)) {
-          if (name.starts_with(layer + ".")) found[k] = {true, 2 * costs[k].output_bytes};
-        }
-      }
-    }
-  } catch (const ConfigError&) {  // a model without rules has no tensor axis
-    if (config.tensor_rule != "auto") throw;
-  }
-  return found;
-}
-
 struct Question {
   std::vector<plan::PieceCost> pieces;
   std::vector<plan::TensorCost> tensor;
   plan::MeshQuestion asked;
+  double samples = 1;  // that the pieces were measured with
 };
 
-// The first worker measures, with nobody else at work.
-Question ask(const Config& config, Workload& work, Communicator& world) {
+// Pieces as they would have been measured with other micro-batches.
+std::vector<plan::PieceCost> scaled(std::vector<plan::PieceCost> pieces, double by) {
+  for (auto& piece : pieces) {
+    piece.forward_s *= by;
+    piece.backward_s *= by;
+    for (auto* bytes : {&piece.kept_bytes, &piece.output_bytes}) {
+      *bytes = static_cast<std::uint64_t>(by * static_cast<double>(*bytes));
+    }
+  }
+  return pieces;
+}
+
+// The first worker measures, with nobody else at work, for a global batch of so many times --batch.
+Question ask(const Config& config, Workload& work, Communicator& world, std::int64_t replicas) {
   Question question;
-  const auto workers = static_cast<std::int64_t>(world.size());
-  const std::int64_t batch = config.batch * config.accumulate * workers;
+  const std::int64_t batch = config.batch * config.accumulate * replicas;
   const auto chain = work.model->chain();
   const auto samples = std::clamp<std::int64_t>(batch / config.micro_batches, 1, 256);
+  question.samples = static_cast<double>(samples);
   question.pieces = measure_pieces(*work.model, chain, first_samples(work, samples));
   question.tensor = tensor_costs(config, *work.model, chain, question.pieces);
   auto& asked = question.asked;
@@ -97,8 +92,7 @@ int recompute_that_fits(Question& question, const plan::MeshShape& shape) {
 }
 
 // Decides at the first worker: data, pipe, tensor, recompute.
-std::array<std::int64_t, 4> decide(const Config& config, Workload& work, Communicator& world, std::string& why) {
-  auto question = ask(config, work, world);
+std::array<std::int64_t, 4> decide(const Config& config, Question& question, Communicator& world, std::string& why) {
   plan::MeshShape shape;
   if (config.mesh == "auto") {
     const auto options = plan::rank_meshes(question.asked);
@@ -119,20 +113,46 @@ std::array<std::int64_t, 4> decide(const Config& config, Workload& work, Communi
   return {shape.data, shape.pipe, shape.tensor, recompute};
 }
 
+// What a step on the chosen mesh will take, over this run's links.
+void predict(const Config& config, Question& question, Communicator& world, ChosenMesh& chosen) {
+  if (config.hybrid != "none") {
+    chosen.why_not = fmt::format("--hybrid {} has no model of its time", config.hybrid);
+    return;
+  }
+  auto asked = question.asked;
+  const auto cluster = cluster_here(config, world.transport(), world.size(), 1);
+  const auto& wire = cluster.node_count() > 1 ? cluster.links.front().message : cluster.nodes.front().inside.message;
+  asked.machine.latency_s = wire.start;
+  if (wire.slope > 0) asked.machine.bytes_per_s = 1 / wire.slope;
+  if (config.mesh != "auto") asked.batch = static_cast<int>(config.batch * config.accumulate * chosen.shape.data);
+  const auto pieces =
+      scaled(question.pieces, asked.batch / static_cast<double>(asked.micro_batches) / question.samples);
+  asked.pieces = pieces;
+  asked.saving.recompute_every = static_cast<int>(recompute_of(chosen.config.recompute));
+  const auto option = plan::predict_mesh(asked, chosen.shape);
+  if (option.possible) {
+    chosen.step_s = option.step_s;
+  } else {
+    chosen.why_not = option.why;
+  }
+}
+
 }  // namespace
 
 ChosenMesh choose_mesh(const Config& config, Workload& work, Communicator& world) {
   ChosenMesh chosen{.config = config};
   const bool open = config.mesh == "auto" || config.recompute == "auto" || config.memory != "auto";
-  if (!open) {
-    chosen.shape = told_mesh(config, world.size());
-  } else {
+  if (!open) chosen.shape = told_mesh(config, world.size());
+  std::optional<Question> question;
+  if (world.rank() == 0) question.emplace(ask(config, work, world, open ? world.size() : chosen.shape.data));
+  if (open) {
     std::vector<std::int64_t> numbers(4);
-    if (world.rank() == 0) std::ranges::copy(decide(config, work, world, chosen.why), numbers.begin());
+    if (world.rank() == 0) std::ranges::copy(decide(config, *question, world, chosen.why), numbers.begin());
     world.broadcast(numbers);
     chosen.shape = {static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2])};
     chosen.config.recompute = numbers[3] > 0 ? fmt::format("every:{}", numbers[3]) : "none";
   }
+  if (question) predict(config, *question, world, chosen);
   if (config.mesh == "auto") {
     chosen.config.batch = std::max<std::int64_t>(1, config.batch * world.size() / chosen.shape.data);
   }

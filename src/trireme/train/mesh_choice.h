@@ -1,5 +1,6 @@
 // Which mesh a run is on: the one it was told, or the fastest that fits.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "trireme/collective/communicator.h"
@@ -11,8 +12,10 @@ namespace trireme::train {
 
 struct ChosenMesh {
   plan::MeshShape shape;
-  Config config;    // with what was left open decided: mesh, recompute, and the batch of a replica
-  std::string why;  // one line for the user; empty where he said it all
+  Config config;                      // with what was left open decided: mesh, recompute, and the batch of a replica
+  std::string why;                    // one line for the user; empty where he said it all
+  std::optional<double> step_s = {};  // predicted, at the first worker
+  std::string why_not = {};           // or why that cannot be
 };
 // With --mesh auto the global batch is --batch times the workers, whatever the mesh. Throws ConfigError where the mesh
 // is not of so many workers, or nothing fits: then it says what is missing and what would fit. Collective.

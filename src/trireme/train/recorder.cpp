@@ -159,7 +159,7 @@ void Recorder::write_trace_of_all() {
 
 nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std::string_view status,
                                 const std::vector<WorkerAccount>& workers, const sync::Report& report,
-                                const nlohmann::json& mesh) {
+                                const Prediction& prediction, const nlohmann::json& mesh) {
   write_trace_of_all();
   if (!writes_) return {};
   StepBreakdown mean = sums_;
@@ -202,6 +202,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   }
   if (report.consensus >= 0) summary["consensus"] = report.consensus;
   if (!mesh.is_null()) summary["mesh"] = mesh;
+  prediction.add_to(summary);
   // Stages differ by what they hold, not by who is slow.
   auto straggler = mesh.contains("bubble") ? std::nullopt : persistent_straggler(workers);
   summary["straggler"] = straggler ? nlohmann::json(straggler->rank) : nlohmann::json(nullptr);
@@ -217,6 +218,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   }
   if (report.compressed) progress_->message(compression_line(workers, *report.compressed));
   if (straggler) progress_->message(straggler->text());
+  progress_->message(prediction.line());
   progress_->summary({mean, test.accuracy, place.train_seconds, place.step, rate, config_.out, files});
   summary["out"] = config_.out;
   summary["status"] = status;

@@ -77,39 +77,46 @@ double state_factor(const Config& config) {
   return config.momentum > 0 ? 3 : 2;
 }
 
-std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
-                                            const torch::Tensor& example) {
-  constexpr int kRounds = 3;
+std::vector<TimedPiece> time_pieces(torch::nn::Module& model, const nn::Chain& chain, const torch::Tensor& example,
+                                    int runs) {
   const UntouchedBuffers untouched(model);
-  std::vector<plan::PieceCost> costs;
+  std::vector<TimedPiece> pieces;
   nn::Values inputs{example};
   for (std::size_t k = 0; k < chain.size(); ++k) {
     parallel::Stage stage(model, chain, k, k + 1, {.input_gradients = k > 0});
-    std::vector<double> forward, backward;
+    TimedPiece piece;
     nn::Values outputs;
-    std::uint64_t kept = 0;
-    for (int round = 0; round <= kRounds; ++round) {  // the first warms up
+    for (int run = 0; run <= runs; ++run) {  // the first warms up
       parallel::MemoryWatch memory;
       const double begin = now_seconds();
       outputs = stage.forward(0, inputs);
       const double middle = now_seconds();
-      kept = static_cast<std::uint64_t>(std::max<std::int64_t>(0, memory.all().live));
+      piece.cost.kept_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, memory.all().live));
       nn::Values gradients;
       for (const auto& output : outputs) gradients.push_back(torch::zeros_like(output));
       const double start = now_seconds();
       stage.backward(0, gradients, true);
-      if (round == 0) continue;
-      forward.push_back(middle - begin);
-      backward.push_back(now_seconds() - start);
+      if (run == 0) continue;
+      piece.forward.push_back(middle - begin);
+      piece.backward.push_back(now_seconds() - start);
     }
-    plan::PieceCost cost{chain[k].name, median(forward), median(backward)};
-    for (const auto& [name, tensor] : stage.parameters(0)) cost.parameter_bytes += tensor.nbytes();
-    cost.output_bytes = bytes_of(outputs);
-    cost.kept_bytes = kept;
-    costs.push_back(cost);
+    piece.cost.name = chain[k].name;
+    piece.cost.forward_s = median(piece.forward);
+    piece.cost.backward_s = median(piece.backward);
+    for (const auto& [name, tensor] : stage.parameters(0)) piece.cost.parameter_bytes += tensor.nbytes();
+    piece.cost.output_bytes = bytes_of(outputs);
+    pieces.push_back(std::move(piece));
     inputs = outputs;
   }
   for (auto& parameter : model.parameters()) parameter.mutable_grad() = torch::Tensor();
+  return pieces;
+}
+
+std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
+                                            const torch::Tensor& example) {
+  constexpr int kRuns = 3;
+  std::vector<plan::PieceCost> costs;
+  for (auto& piece : time_pieces(model, chain, example, kRuns)) costs.push_back(std::move(piece.cost));
   return costs;
 }
 

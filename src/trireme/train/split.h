@@ -19,6 +19,13 @@ struct ChosenSplit {
 ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::Chain& chain, Mesh& mesh,
                      const torch::Tensor& example);
 
+// What a piece cost this worker, run by run, in seconds.
+struct TimedPiece {
+  std::vector<double> forward, backward;
+  plan::PieceCost cost;  // with the medians
+};
+std::vector<TimedPiece> time_pieces(torch::nn::Module& model, const nn::Chain& chain, const torch::Tensor& example,
+                                    int runs);
 // What the pieces cost this worker with a micro-batch like `example`: the median of some runs.
 std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
                                             const torch::Tensor& example);

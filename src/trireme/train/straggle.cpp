@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -69,6 +70,22 @@ double Straggle::delay(int rank, std::int64_t step, double compute_s, std::uint6
   constexpr std::uint64_t kStream = 0x7374726167676c65;  // apart from all other uses of the seed
   auto drawn = data::random_at(seed ^ kStream, static_cast<std::uint64_t>(rank), static_cast<std::uint64_t>(step));
   return static_cast<double>(drawn >> 11) * 0x1p-53 < probability_ ? seconds_ : 0;
+}
+
+std::optional<plan::Straggler> Straggle::in_cluster(double compute_s, bool pauses) const {
+  plan::Straggler slow;
+  if (kind_ == Kind::persistent && !pauses) {
+    slow.workers = {rank_};
+    slow.factor = factor_;
+    return slow;
+  }
+  if (kind_ != Kind::random || compute_s <= 0) return std::nullopt;
+  constexpr int kDraws = 1000;
+  slow.kind = plan::Straggler::Kind::residuals;
+  slow.ratios.assign(kDraws, 1);
+  const auto slowed = static_cast<std::ptrdiff_t>(probability_ * kDraws + 0.5);
+  std::fill_n(slow.ratios.begin(), slowed, 1 + seconds_ / compute_s);
+  return slow;
 }
 
 }  // namespace trireme::train

@@ -1,7 +1,10 @@
 // Workers that are slow on purpose: to see what each way to synchronize loses to them.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string_view>
+
+#include "trireme/plan/cluster.h"
 
 namespace trireme::train {
 
@@ -14,6 +17,9 @@ class Straggle {
 
   // Seconds that `rank` is to be held up in its step `step`, whose own compute takes `compute_s`.
   double delay(int rank, std::int64_t step, double compute_s, std::uint64_t seed) const;
+  // The same for a simulation, of steps that compute so long; nothing where nobody is slowed, or where only `pauses`
+  // are asked for and there are none.
+  std::optional<plan::Straggler> in_cluster(double compute_s, bool pauses) const;
 
  private:
   enum class Kind { none, persistent, random } kind_ = Kind::none;

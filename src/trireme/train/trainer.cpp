@@ -1,7 +1,6 @@
 #include "trireme/train/trainer.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <cmath>
 
@@ -14,8 +13,10 @@
 #include "trireme/train/feed.h"
 #include "trireme/train/header.h"
 #include "trireme/train/learners.h"
+#include "trireme/train/prediction.h"
 #include "trireme/train/recorder.h"
 #include "trireme/train/replica_crew.h"
+#include "trireme/train/run_parts.h"
 #include "trireme/train/schedule.h"
 #include "trireme/train/state.h"
 #include "trireme/train/straggle.h"
@@ -23,47 +24,6 @@
 
 namespace trireme::train {
 namespace {
-
-data::SamplerOptions sampler_options(const Config& config, const Workload& work, const Crew& crew) {
-  return {.size = work.data.train->size(),
-          .batch = config.batch * config.accumulate,
-          .rank = crew.rank(),
-          .workers = crew.size(),
-          .seed = static_cast<std::uint64_t>(config.seed),
-          .micro_batch = config.deterministic ? config.micro_batch : 0};
-}
-
-ScheduleOptions schedule_options(const Config& config, std::int64_t steps_per_epoch, int workers) {
-  return {.base_lr = config.lr,
-          .total_steps = config.steps > 0 ? config.steps : config.epochs * steps_per_epoch,
-          .steps_per_epoch = steps_per_epoch,
-          .warmup_epochs = config.warmup,
-          .global_batch = config.batch * config.accumulate * workers,
-          .reference_batch = config.reference_batch};
-}
-
-std::string name_bad(const std::vector<BadGradient>& bad, std::int64_t step) {
-  std::vector<std::string> where;
-  for (const auto& one : bad) where.push_back(fmt::format("'{}' on rank {}", one.parameter, one.rank));
-  return fmt::format("step {}: the gradient of {} is not finite", step, fmt::join(where, ", "));
-}
-
-// What several learners of a worker did at once, as one.
-StepOutcome as_one(const std::vector<StepOutcome>& outcomes) {
-  StepOutcome all = outcomes.front();
-  if (outcomes.size() == 1) return all;
-  double loss = 0, correct = 0, scored = 0;
-  for (const auto& one : outcomes) {
-    loss += one.loss / static_cast<double>(outcomes.size());
-    correct += one.accuracy * one.scored;
-    scored += one.scored;
-    all.stop |= one.stop;
-  }
-  all.loss = loss;
-  all.accuracy = scored > 0 ? correct / scored : 0;
-  all.scored = scored;
-  return all;
-}
 
 // One run of one worker.
 class Run {
@@ -88,6 +48,8 @@ class Run {
         learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()) {
     if (options.resume) resume();
     begin_strategy();
+    const auto total = schedule_options(config, steps_per_epoch_, crew_.size()).total_steps - place_.step;
+    prediction_.emplace(config, world_, crew_, *strategy_, 4 * parameter_count(*work.model), total, options.predicted);
     start_feeding();
     recorder_.emplace(config, everyone_, workers_.rank(), resumed_, options.verbosity);
     if (workers_.rank() == 0) {
@@ -112,7 +74,8 @@ class Run {
     auto workers = accounts_.of_all(workers_, sent_, report);
     nlohmann::json mesh;
     if (body_) mesh = body_report();
-    auto summary = recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report, mesh);
+    auto summary =
+        recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report, *prediction_, mesh);
     return {summary, stopped_};
   }
 
@@ -189,11 +152,22 @@ class Run {
                                 schedule_step() - place_.epoch * steps_per_epoch_, steps_per_epoch_};
     recorder_->step(outcome, learners_.first().times(), place_, globally, progress, now.lr, times.optimizer,
                     times.whole);
+    prediction_->step(outcome, times.optimizer, times.whole);
     if (auto line = learners_.tune(crew_, samples, times.whole); !line.empty()) recorder_->message(line);
     heed_stop(outcome.stop, now.number);
     if (config_.checkpoint_every > 0 && place_.step % config_.checkpoint_every == 0 && !strategy_->asynchronous()) {
       save(std::nullopt);
     }
+    if (prediction_->due()) predict();
+  }
+
+  // Neither its time nor its bytes are training's.
+  void predict() {
+    const auto sent = traffic();
+    const auto& net = learners_.first().net;
+    prediction_->predict(net ? &*net : nullptr, static_cast<double>(samples_.size));
+    before_ += traffic() - sent;
+    last_ = now_seconds();
   }
 
   std::optional<data::Item> next() { return std::exchange(mark_ahead_, false) ? std::nullopt : loader_->next(); }
@@ -459,6 +433,7 @@ class Run {
   std::optional<Feed> feed_;  // as it was at the start; the loader has its own
   std::unique_ptr<data::Loader> loader_;
   std::optional<Recorder> recorder_;
+  std::optional<Prediction> prediction_;
   std::optional<Checkpoints> checkpoints_;  // the first worker only
   Accounts accounts_;
   Place place_;

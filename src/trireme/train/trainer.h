@@ -10,6 +10,7 @@
 #include "trireme/ps/client.h"
 #include "trireme/train/config.h"
 #include "trireme/train/crew.h"
+#include "trireme/train/prediction.h"
 #include "trireme/train/progress.h"
 #include "trireme/train/workload.h"
 
@@ -23,6 +24,8 @@ struct TrainOptions {
   ps::Client* client = nullptr;  // for strategies that need servers
   Mesh* mesh = nullptr;          // where the model is cut; null: every worker has all of it
   std::string mesh_why = {};     // how it was chosen, for the user
+  // What a step will take, where somebody else says so: a plan, or whoever chose the mesh. None: the run says it.
+  std::optional<Prediction::Told> predicted = {};
 };
 
 struct TrainResult {

@@ -33,6 +33,7 @@ int main(int argc, char** argv) {
   trireme::cli::add_eval(app);
   trireme::cli::add_predict(app);
   trireme::cli::add_compare(app);
+  trireme::cli::add_profile(app);
   trireme::cli::add_bench_ddp(app);
   trireme::cli::add_data(app);
   if (argc > 2) trireme::cli::arguments.assign(argv + 2, argv + argc);

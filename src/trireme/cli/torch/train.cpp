@@ -4,28 +4,26 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
 #include <iostream>
+#include <optional>
 #include <thread>
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/cli/torch/command.h"
+#include "trireme/cli/torch/run_folder.h"
 #include "trireme/cli/torch/train_flags.h"
+#include "trireme/cli/torch/train_mesh.h"
 #include "trireme/cli/torch/train_servers.h"
 #include "trireme/collective/communicator.h"
 #include "trireme/collective/schedule.h"
 #include "trireme/net/emulate/hosts.h"
 #include "trireme/net/launch/launch.h"
 #include "trireme/net/world.h"
+#include "trireme/plan/plan_file.h"
 #include "trireme/ps/endpoint.h"
-#include "trireme/sync/strategies.h"
-#include "trireme/train/checkpoints.h"
-#include "trireme/train/gather_text.h"
 #include "trireme/train/learner.h"
-#include "trireme/train/mesh_choice.h"
 #include "trireme/train/ps_crew.h"
-#include "trireme/train/state.h"
 #include "trireme/train/trainer.h"
 #include "trireme/train/workload.h"
 #include "trireme/train/world_crew.h"
@@ -35,7 +33,8 @@ namespace {
 
 struct Options {
   std::shared_ptr<TrainFlags> flags;
-  std::string resume, nodes = "1", node, endpoint, bind, key_file, remote_servers = "0", ps_endpoint;
+  std::string resume, plan_file, nodes = "1", node, endpoint, bind, key_file, remote_servers = "0", ps_endpoint;
+  std::optional<plan::PlanFile> plan = {};
   bool resumes = false, print_config = false, quiet = false, json = false;
 };
 
@@ -67,62 +66,16 @@ train::Verbosity verbosity(const Options& options) {
   return options.quiet ? train::Verbosity::kQuiet : train::Verbosity::kNormal;
 }
 
-// "lenet" of "lenet", "net" of "/models/net.pt"; something a folder may be called.
-std::string short_name(const std::string& spec) {
-  auto name = std::filesystem::path(spec).stem().string();
-  for (char& letter : name) {
-    if (!std::isalnum(static_cast<unsigned char>(letter)) && letter != '-') letter = '-';
-  }
-  return name.substr(0, 30);
-}
-
-std::string fresh_folder(const train::Config& config) {
-  auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::tm local{};
-  localtime_r(&now, &local);
-  char time[32];
-  std::strftime(time, sizeof time, "%Y%m%d-%H%M%S", &local);
-  auto base = fmt::format("runs/{}-{}-{}", time, short_name(config.model), short_name(config.data));
-  auto folder = base;
-  for (int k = 2; std::filesystem::exists(folder); ++k) folder = fmt::format("{}-{}", base, k);
-  return folder;
-}
-
-// The newest folder in runs/ that has a checkpoint.
-std::string newest_run() {
-  std::string newest;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("runs", ignored)) {
-    if (entry.is_directory() && entry.path().string() > newest && train::latest_checkpoint(entry.path()).found) {
-      newest = entry.path().string();
-    }
-  }
-  if (newest.empty()) throw ConfigError("--resume: no run with a checkpoint in runs/; write --resume DIR");
-  return newest;
-}
-
-// What the run in `folder` was told, as a base for what it is told now.
-train::Config config_in(const std::string& folder) {
-  auto search = train::latest_checkpoint(folder);
-  if (!search.found) {
-    throw DataError(fmt::format("{}: no whole checkpoint to resume from{}", folder,
-                                search.skipped.empty() ? "" : "; " + search.skipped.front()));
-  }
-  auto file = search.found->path.string();
-  train::Config config;
-  train::merge(config, train::config_of(train::load_checkpoint(search.found->path), file), file);
-  config.out = folder;
-  return config;
-}
-
 train::Config resolve_all(Options& options) {
-  if (!options.resumes) return resolve(*options.flags);
+  if (!options.plan_file.empty()) options.plan = plan::load_plan(options.plan_file);
+  const auto* plan = options.plan ? &*options.plan : nullptr;
+  if (!options.resumes) return resolve(*options.flags, {}, plan);
   std::string folder = options.resume;
   for (const auto& [key, text] : options.flags->given) {
     if (folder.empty() && key == "out.dir") folder = text;
   }
   if (folder.empty()) folder = newest_run();
-  auto config = resolve(*options.flags, config_in(folder));
+  auto config = resolve(*options.flags, config_in(folder), plan);
   config.out = folder;
   return config;
 }
@@ -136,6 +89,12 @@ trireme::Options world_options(const train::Config& config) {
   return options;
 }
 
+train::TrainOptions train_options(const Options& options) {
+  train::TrainOptions how{options.resumes, verbosity(options), &asked_to_stop};
+  if (options.plan) how.predicted = train::Prediction::Told{options.plan->predicted, ""};
+  return how;
+}
+
 // Says how it ended, where this is the first worker.
 void report(const train::TrainResult& result, const train::Config& config, int rank, const Options& options) {
   if (rank == 0) {
@@ -145,59 +104,12 @@ void report(const train::TrainResult& result, const train::Config& config, int r
   if (result.stopped) throw Exit{128 + (asked_to_stop ? asked_to_stop : SIGINT)};
 }
 
-bool needs_servers(const train::Config& config) { return sync::Choice::parse(config.strategy).kind->needs_servers; }
-
-// Servers of its own for each part of the model: the first replica's worker coordinates, each worker serves.
-struct Fleet {
-  Fleet(const train::Config& config, Mesh& mesh) {
-    const auto key = net::key_from_environment(net::process_environment());
-    Cast cast{.workers = mesh.shape().data, .replicas = static_cast<int>(config.replicas)};
-    std::string at;
-    if (mesh.place().data == 0) {
-      coordinator.emplace(coordinator_options(cast, address(config, mesh), key));
-      at = coordinator->endpoint();
-    }
-    train::broadcast_text(mesh.data(), at);
-    server = std::make_unique<ps::Server>(server_options(mesh.place().data, at, key));
-    client = std::make_unique<ps::Client>(ps::ClientOptions{.at = at, .key = key, .rank = mesh.place().data});
-  }
-
-  // On emulated hosts workers meet at their addresses, elsewhere by a name on this host.
-  static std::string address(const train::Config& config, Mesh& mesh) {
-    const auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
-    if (network.hosts == 0 && mesh.world().transport() == "tcp") {
-      throw ConfigError("--hybrid distbelief: its servers find each other on one host, or on emulated ones (--hosts)");
-    }
-    if (network.hosts == 0) return ps::fresh_name("fleet");
-    const int part = mesh.place().pipe * mesh.shape().tensor + mesh.place().tensor;
-    return fmt::format("{}:{}", net::emulated_address(mesh.world().rank() * network.hosts / mesh.world().size()),
-                       29400 + part);
-  }
-
-  std::optional<ps::Coordinator> coordinator;
-  std::unique_ptr<ps::Server> server;
-  std::unique_ptr<ps::Client> client;
-};
-
-train::TrainResult train_on_mesh(const train::Config& config, train::Workload& workload, Communicator& world,
-                                 train::Crew& crew, train::TrainOptions how) {
-  auto chosen = train::choose_mesh(config, workload, world);
-  Mesh mesh(world, chosen.shape);
-  how.mesh = &mesh;
-  how.mesh_why = chosen.why;
-  std::optional<Fleet> fleet;
-  if (needs_servers(config)) how.client = fleet.emplace(config, mesh).client.get();
-  auto result = train::train(chosen.config, workload, world, crew, how);
-  world.barrier();  // others may still need what lies here
-  return result;
-}
-
 // One worker: in a process of its own, or a thread of this one.
 void work(const train::Config& config, train::Workload& workload, Communicator& world, const Options& options) {
   train::TrainResult result;
   try {
     train::WorldCrew crew(world);
-    train::TrainOptions how{options.resumes, verbosity(options), &asked_to_stop};
+    const auto how = train_options(options);
     if (train::uses_mesh(config)) {
       result = train_on_mesh(config, workload, world, crew, how);
     } else {
@@ -220,8 +132,9 @@ void work_with_servers(const train::Config& config, train::Workload& workload, C
   {
     ps::Client client({.at = at, .key = net::key_from_environment(net::process_environment()), .rank = rank});
     train::PsCrew crew(client, rank, static_cast<int>(config.workers), config.timeout);
-    result =
-        train::train(config, workload, world, crew, {options.resumes, verbosity(options), &asked_to_stop, &client});
+    auto how = train_options(options);
+    how.client = &client;
+    result = train::train(config, workload, world, crew, how);
   }
   report(result, config, rank, options);
 }
@@ -408,6 +321,10 @@ void add_train(CLI::App& app) {
           ->add_option("--resume", options->resume, "go on exactly where DIR (default: --out, or the newest) stopped")
           ->type_name("[DIR]")
           ->expected(0, 1);
+  command
+      ->add_option("--plan", options->plan_file,
+                   "run what trireme plan chose, and hold its prediction against what happens")
+      ->type_name("FILE");
   command->add_flag("--print-config", options->print_config, "print every setting as it would be used, and stop");
   command->add_flag("--quiet", options->quiet, "print one line at the end");
   command->add_flag("--json", options->json, "print one JSON object at the end");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/models/model.h"
@@ -46,6 +48,33 @@ std::string help_of(const train::Field& field, const train::Config& defaults) {
   if (const auto choices = choices_of(field.key); !choices.empty()) help = fmt::format("{}: {}", help, choices);
   const bool said = value.empty() || value == "false" || (value == "0" && help.ends_with(')'));
   return said ? help : fmt::format("{} ({})", help, value);
+}
+
+using Given = std::vector<std::pair<std::string, std::string>>;  // key and text
+
+// What was given for a key must mean the same as what the plan says.
+void check_against(const plan::PlanFile& plan, const train::Field& field, const std::string& planned,
+                   const Given& given) {
+  for (const auto& [key, text] : given) {
+    if (key.starts_with("model.args.") || train::find_field(key).key != field.key) continue;
+    train::Config ours, theirs;
+    train::set(ours, field.key, text);
+    train::set(theirs, field.key, planned);
+    if (train::value_text(ours, field) == train::value_text(theirs, field)) continue;
+    throw ConfigError(fmt::format("{} {}: {} says {}; leave out {} or --plan", field.flag, text, plan.file,
+                                  planned.empty() ? "none" : planned, field.flag));
+  }
+}
+
+void set_by_plan(train::Config& config, const plan::PlanFile& plan, const Given& given) {
+  for (const auto& [key, text] : plan.chosen.settings) {
+    try {
+      train::set(config, key, text);
+    } catch (const ConfigError& error) {
+      throw DataError(fmt::format("{}: settings.{}: {}", plan.file, key, error.what()));
+    }
+    if (!key.starts_with("model.args.")) check_against(plan, train::find_field(key), text, given);
+  }
 }
 
 }  // namespace
@@ -93,21 +122,22 @@ std::pair<std::string, std::string> split_setting(std::string_view flag, std::st
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 
-train::Config resolve(const TrainFlags& flags, train::Config config) {
+train::Config resolve(const TrainFlags& flags, train::Config config, const plan::PlanFile* plan) {
   if (!flags.config_file.empty()) train::merge_file(config, flags.config_file);
   train::merge_environment(config);
-  for (const auto& [key, text] : flags.given) train::set(config, key, text);
+  auto given = flags.given;
+  for (const auto& text : flags.settings) given.push_back(split_setting("--set", text));
+  if (plan) set_by_plan(config, *plan, given);
+  for (const auto& [key, text] : given) train::set(config, key, text);
   for (const auto& text : flags.model_args) {
     auto [name, value] = split_setting("--model-arg", text);
     config.model_args[name] = value;
   }
-  for (const auto& text : flags.settings) {
-    auto [key, value] = split_setting("--set", text);
-    train::set(config, key, value);
-  }
   train::apply_hybrid(config);
   // As many workers as the mesh has, unless somebody said how many.
-  const bool said = std::ranges::any_of(flags.given, [](const auto& one) { return one.first == "run.workers"; });
+  const auto is_workers = [](const auto& one) { return one.first == "run.workers"; };
+  const bool said =
+      std::ranges::any_of(flags.given, is_workers) || (plan && std::ranges::any_of(plan->chosen.settings, is_workers));
   if (!config.mesh.empty() && config.mesh != "auto" && !said && !std::getenv("TRIREME_WORKERS")) {
     config.workers = plan::parse_mesh(config.mesh).size();
   }

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/plan/plan_file.h"
 #include "trireme/train/config.h"
 
 namespace trireme::cli {
@@ -20,8 +21,9 @@ struct TrainFlags {
 // All of them, as `given` texts that nothing has looked at yet. The result must outlive the parse.
 std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command);
 
-// Defaults, under the file, under the environment, under the flags. `base` replaces the defaults.
-train::Config resolve(const TrainFlags& flags, train::Config base = {});
+// Defaults, under the file, under the environment, under the plan where there is one, under the flags. `base` replaces
+// the defaults. A flag that says something else than the plan is refused: ConfigError names it.
+train::Config resolve(const TrainFlags& flags, train::Config base = {}, const plan::PlanFile* plan = nullptr);
 
 // "name=value", of the flag named. Throws ConfigError.
 std::pair<std::string, std::string> split_setting(std::string_view flag, std::string_view text);

@@ -1,0 +1,119 @@
+// trireme profile: measures what a step of a model costs here, for simulations and plans.
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/torch/command.h"
+#include "trireme/cli/torch/profile_table.h"
+#include "trireme/cli/torch/profiling.h"
+#include "trireme/cli/torch/train_flags.h"
+#include "trireme/collective/communicator.h"
+#include "trireme/net/launch/launch.h"
+#include "trireme/net/world.h"
+#include "trireme/train/learner.h"
+
+namespace trireme::cli {
+
+plan::Profile profile_on_threads(const train::Config& config, const train::ProfilerOptions& options) {
+  const int threads = train::compute_threads(config, static_cast<int>(config.workers));
+  train::set_compute_threads(threads);
+  plan::Profile first;
+  run_threads(static_cast<int>(config.workers), [&](Communicator& world) {
+    train::set_compute_threads(threads);
+    auto own = options;
+    if (world.rank() != 0) own.progress = [](std::string_view) {};
+    auto workload = train::prepare(config, world.rank());
+    auto profile = train::profile_model(config, workload, world, own);
+    if (world.rank() == 0) first = std::move(profile);
+  });
+  return first;
+}
+
+namespace {
+
+struct Options {
+  std::shared_ptr<TrainFlags> flags;
+  std::string out, noise_steps = "20";
+  bool json = false, quiet = false;
+};
+
+train::ProfilerOptions profiler_options(const train::Config& config, const Options& options, int rank) {
+  train::ProfilerOptions how;
+  if (config.steps > 0) how.steps = static_cast<int>(std::clamp<std::int64_t>(config.steps, 3, 100'000));
+  how.noise_steps = static_cast<int>(parse_integer(options.noise_steps, "--noise-steps", 0, 1'000'000));
+  if (rank == 0 && !options.quiet && !options.json) {
+    how.progress = [](std::string_view what) { fmt::print(stderr, "measuring: {}\n", what); };
+  }
+  return how;
+}
+
+void report(const plan::Profile& profile, const Options& options) {
+  if (!options.out.empty()) plan::save_profile(profile, options.out);
+  if (options.json) {
+    std::cout << plan::to_json(profile).dump() << std::endl;
+  } else if (!options.quiet) {
+    std::cout << profile_table(profile) << std::flush;
+    if (!options.out.empty()) std::cout << "written to " << options.out << std::endl;
+  }
+}
+
+// One of the workers that were started to compute at the same time.
+void run_worker(const train::Config& config, const net::WorldSpec& spec, const Options& options) {
+  train::set_compute_threads(train::compute_threads(config, spec.local_size));
+  auto workload = train::prepare(config, spec.local_rank);
+  auto world = init();
+  try {
+    const auto profile = train::profile_model(config, workload, world, profiler_options(config, options, spec.rank));
+    if (spec.rank == 0) report(profile, options);
+  } catch (const std::exception& error) {
+    world.abort(error.what());
+    throw;
+  }
+}
+
+// This very command line, for each worker.
+void run_as_processes(const train::Config& config, const std::vector<std::string>& arguments) {
+  net::LaunchSpec spec;
+  spec.name = "trireme profile";
+  spec.command = {net::own_program(), "profile"};
+  spec.command.insert(spec.command.end(), arguments.begin(), arguments.end());
+  spec.workers = static_cast<int>(config.workers);
+  spec.output = net::Output::passthrough;
+  spec.grace_s = 2;
+  const auto threads = std::to_string(train::compute_threads(config, spec.workers));
+  spec.env = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+  const auto result = net::launch(spec);
+  if (result.exit_code != 0) throw Exit{result.exit_code};
+}
+
+void run(const Options& options, const std::vector<std::string>& arguments) {
+  const auto config = resolve(*options.flags);
+  if (config.hosts != "none") throw ConfigError("--hosts: a profile is of this host; leave it out");
+  const auto spec = net::world_from_environment();
+  if (spec.launcher != "none") return run_worker(config, spec, options);
+  if (config.launch == "threads" || config.workers == 1) {
+    return report(profile_on_threads(config, profiler_options(config, options, 0)), options);
+  }
+  run_as_processes(config, arguments);
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  auto* command = app.add_subcommand("profile", "Measure what a step of a model costs here");
+  command->footer("example: trireme profile --model resnet18 --data cifar10 --batch 16 -o profile.json");
+  options->flags = add_train_flags(*command);
+  command->add_option("-o,--output", options->out, "write the profile there, as JSON")->type_name("FILE");
+  command->add_option("--noise-steps", options->noise_steps, "of training, to learn how noisy gradients are (0: none)")
+      ->type_name("N");
+  command->add_flag("--json", options->json, "print the profile as one JSON object");
+  command->add_flag("--quiet", options->quiet, "print nothing");
+  command->callback([options] { run(*options, program_arguments()); });
+}
+
+}  // namespace trireme::cli

@@ -1,0 +1,12 @@
+// A profile for people.
+#pragma once
+#include <string>
+
+#include "trireme/plan/profile.h"
+
+namespace trireme::cli {
+
+// Lines that end with a line feed: the layers, the step, the codecs, the noise.
+std::string profile_table(const plan::Profile& profile);
+
+}  // namespace trireme::cli

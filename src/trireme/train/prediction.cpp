@@ -1,0 +1,219 @@
+#include "trireme/train/prediction.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "trireme/base/error.h"
+#include "trireme/base/median.h"
+#include "trireme/collective/tuning.h"
+#include "trireme/plan/codec_costs.h"
+#include "trireme/plan/simulate.h"
+
+namespace trireme::train {
+namespace {
+
+constexpr std::int64_t kSettled = 7;  // by then buckets were planned from measured times (grad/timings.h)
+constexpr std::int64_t kSamples = 16;
+constexpr int kSimulated = 48;
+
+// The first steps of a short run are measured early, so that some are left to compare.
+std::int64_t first_of(std::int64_t total) {
+  return total >= 2 * (kSettled + kSamples) ? kSettled : std::min<std::int64_t>(kSettled, total / 4);
+}
+std::int64_t from_of(std::int64_t total) {
+  const auto first = first_of(total);
+  return first + std::clamp<std::int64_t>((total - first) / 2, 1, kSamples);
+}
+
+struct Named {
+  const char* name;
+  double plan::PredictedStep::*member;
+};
+constexpr std::array kParts{Named{"forward", &plan::PredictedStep::forward_ms},
+                            Named{"backward", &plan::PredictedStep::backward_ms},
+                            Named{"communication", &plan::PredictedStep::communication_ms},
+                            Named{"exposed", &plan::PredictedStep::exposed_ms},
+                            Named{"optimizer", &plan::PredictedStep::optimizer_ms},
+                            Named{"other", &plan::PredictedStep::other_ms},
+                            Named{"step", &plan::PredictedStep::step_ms}};
+
+plan::PredictedStep in_ms(const plan::Simulated& simulated) {
+  const auto& parts = simulated.breakdown_s;
+  return {.step_ms = 1e3 * simulated.step_s,
+          .forward_ms = 1e3 * parts.forward,
+          .backward_ms = 1e3 * parts.backward,
+          .communication_ms = 1e3 * parts.communication,
+          .exposed_ms = 1e3 * parts.exposed,
+          .optimizer_ms = 1e3 * parts.optimizer,
+          .other_ms = 1e3 * parts.other};
+}
+
+// Those that a run's rules can name, as they are set there; each of the others as it is by default.
+std::vector<plan::CodecProfile> codecs_of(const Config& config, std::size_t bytes) {
+  constexpr std::size_t kMost = 1 << 20;
+  std::vector<plan::CodecProfile> found;
+  if (config.compress != "none") found.push_back(plan::measure_codec(config.compress, std::min(bytes, kMost)));
+  for (const auto& kind : compress::codecs()) {
+    const bool named = config.compress_rule.find(kind.name) != std::string::npos;
+    const bool there = std::ranges::any_of(found, [&](const auto& one) { return one.name == kind.name; });
+    if (named && !there) found.push_back(plan::measure_codec(kind.name, std::min(bytes, kMost)));
+  }
+  return found;
+}
+
+int servers_of(const Config& config) {
+  return config.servers == "colocated" ? 0 : static_cast<int>(std::strtol(config.servers.c_str(), nullptr, 10));
+}
+
+plan::Job job_of(const Config& config, const plan::Profile& profile, int workers, const DataParallel* net,
+                 bool in_backward) {
+  plan::Job job;
+  job.profile = &profile;
+  job.strategy = sync::Choice::parse(config.strategy);
+  job.compress = config.compress;
+  job.compress_rules = config.compress_rule;
+  job.bucket_plan = config.bucket_plan;
+  job.algorithm = config.deterministic ? "auto" : config.algorithm;
+  job.lanes = static_cast<int>(config.lanes);
+  job.workers = workers;
+  job.servers = servers_of(config);
+  job.steps = kSimulated;
+  job.seed = static_cast<std::uint64_t>(config.seed);
+  if (in_backward && net) {
+    job.turn = net->turn() == sync::Turn::in_line ? plan::Job::Turn::in_line : plan::Job::Turn::background;
+  }
+  return job;
+}
+
+}  // namespace
+
+nlohmann::json to_json(const plan::PredictedStep& step) {
+  nlohmann::json parts = nlohmann::json::object();
+  for (const auto& part : kParts) parts[part.name] = step.*part.member;
+  return {{"step_ms", step.step_ms}, {"breakdown_ms", parts}};
+}
+
+void Prediction::Sums::add(const StepOutcome& outcome, double optimizer_s, double whole_s) {
+  ++steps;
+  ms.step_ms += 1e3 * whole_s;
+  ms.forward_ms += 1e3 * outcome.forward_s;
+  ms.backward_ms += 1e3 * outcome.backward_s;
+  ms.communication_ms += 1e3 * outcome.communication_s;
+  ms.exposed_ms += 1e3 * outcome.exposed_s;
+  ms.optimizer_ms += 1e3 * optimizer_s;
+  ms.other_ms +=
+      1e3 * std::max(0.0, whole_s - outcome.forward_s - outcome.backward_s - outcome.exposed_s - optimizer_s);
+}
+
+plan::PredictedStep Prediction::Sums::mean() const {
+  auto mean = ms;
+  for (const auto& part : kParts) mean.*part.member /= static_cast<double>(std::max<std::int64_t>(1, steps));
+  return mean;
+}
+
+Prediction::Prediction(const Config& config, Communicator& world, Crew& crew, const sync::Strategy& strategy,
+                       std::size_t gradient_bytes, std::int64_t total_steps, std::optional<Told> told)
+    : config_(config),
+      crew_(crew),
+      lockstep_(!strategy.asynchronous()),
+      in_backward_(strategy.in_backward()),
+      transport_(world.size() > 1 || crew.size() == 1                  ? std::string(world.transport())
+                 : config.transport == "tcp" || config.hosts != "none" ? "tcp"
+                                                                       : "shm"),
+      threads_(torch::get_num_threads()),
+      first_(first_of(total_steps)),
+      from_(from_of(total_steps)),
+      told_(std::move(told)) {
+  if (!told_ && world.size() == crew.size()) exchange_ = measure_exchange(config, world, gradient_bytes);
+}
+
+void Prediction::step(const StepOutcome& outcome, double optimizer_s, double whole_s) {
+  ++steps_;
+  all_.add(outcome, optimizer_s, whole_s);
+  if (steps_ > from_) return measured_.add(outcome, optimizer_s, whole_s);
+  if (steps_ <= first_ || told_) return;
+  const double other =
+      whole_s - outcome.forward_s - outcome.backward_s - outcome.held_up_s - outcome.exposed_s - optimizer_s;
+  samples_.add({outcome.forward_s, outcome.backward_s, optimizer_s, std::max(0.0, other)});
+  own_.push_back(outcome.own_s() + optimizer_s);
+}
+
+plan::Profile Prediction::own_profile(const DataParallel* net, double samples) const {
+  plan::Profile profile;
+  profile.file = "this run";
+  profile.model = config_.model;
+  profile.data = config_.data;
+  profile.device = config_.device;
+  profile.machine = machine_fingerprint();
+  profile.batch = static_cast<int>(config_.batch * config_.accumulate);
+  profile.threads = threads_;
+  profile.beside =
+      config_.hosts == "none" ? static_cast<int>(std::min<std::int64_t>(config_.workers, crew_.size())) : 1;
+  profile.samples = samples;
+  samples_.fill(profile, net->ready());
+  // Backward was measured while buckets travelled beside it.
+  const bool beside = in_backward_ && net->turn() == sync::Turn::background;
+  profile.slowdown = beside ? 0 : exchange_.theft;
+  profile.pack_s_per_byte = exchange_.pack_s_per_byte;
+  profile.codecs = codecs_of(config_, profile.gradient_bytes());
+  return profile;
+}
+
+// What each worker's steps took over the first one's compute, where they may be asked; what --straggle does else.
+void Prediction::slow_workers(plan::Cluster& cluster) {
+  const Straggle straggle(config_.straggle);
+  const double typical = samples_.typical_s();
+  if (auto one = straggle.in_cluster(typical, lockstep_)) cluster.stragglers.push_back(*one);
+  if (!lockstep_) return;
+  std::vector<double> own(static_cast<std::size_t>(crew_.size()) + 1);
+  own[static_cast<std::size_t>(crew_.rank())] = median(own_);
+  if (crew_.rank() == 0) own.back() = typical;
+  crew_.sum(own);
+  for (int rank = 0; rank < crew_.size() && own.back() > 0; ++rank) {
+    const double factor = own[static_cast<std::size_t>(rank)] / own.back();
+    if (std::abs(factor - 1) < 0.02) continue;
+    plan::Straggler slow;
+    slow.workers = {rank};
+    slow.factor = factor;
+    cluster.stragglers.push_back(slow);
+  }
+}
+
+void Prediction::predict(const DataParallel* net, double samples) {
+  told_.emplace();
+  auto cluster = cluster_here(config_, transport_, crew_.size(), threads_);
+  slow_workers(cluster);  // all take part; the first one predicts
+  if (crew_.rank() != 0) return;
+  try {
+    if (!net) throw ConfigError("nothing was measured of its gradients");
+    fit(cluster, config_.deterministic ? "auto" : config_.algorithm, exchange_);
+    const auto profile = own_profile(net, samples);
+    told_->step = in_ms(plan::simulate(cluster, job_of(config_, profile, crew_.size(), net, in_backward_)));
+  } catch (const Error& error) {
+    told_->why_not = error.what();
+  }
+}
+
+std::string Prediction::line() const {
+  const auto measured = (measured_.steps > 0 ? measured_ : all_).mean();
+  if (told_ && told_->step && measured_.steps > 0) {
+    const double predicted = told_->step->step_ms;
+    return fmt::format("step: predicted {:.3g} ms, measured {:.3g} ms ({:+.1f} %)", predicted, measured.step_ms,
+                       predicted > 0 ? 100 * (measured.step_ms / predicted - 1) : 0.0);
+  }
+  const auto why = told_ && !told_->why_not.empty() ? told_->why_not : "the run was too short";
+  return fmt::format("step: measured {:.3g} ms, not predicted ({})", measured.step_ms, why);
+}
+
+void Prediction::add_to(nlohmann::json& summary) const {
+  if (told_ && told_->step) summary["predicted"] = to_json(*told_->step);
+  if (measured_.steps > 0) {
+    summary["measured"] = to_json(measured_.mean());
+    summary["measured"]["steps"] = measured_.steps;
+  }
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,253 @@
+#include "trireme/train/profiler.h"
+
+#include <cstring>
+
+#include "trireme/base/clock.h"
+#include "trireme/base/median.h"
+#include "trireme/collective/tuning.h"
+#include "trireme/data/loader.h"
+#include "trireme/grad/autocast.h"
+#include "trireme/grad/data_parallel.h"
+#include "trireme/nn/dropout.h"
+#include "trireme/plan/codec_costs.h"
+#include "trireme/train/gradient_noise.h"
+#include "trireme/train/learner.h"
+#include "trireme/train/optimizer.h"
+#include "trireme/train/split.h"
+#include "trireme/train/step_samples.h"
+#include "trireme/train/tensor_costs.h"
+
+namespace trireme::train {
+namespace {
+
+constexpr int kWarm = 3;
+
+// One worker that trains by itself, on batches of its own.
+class Subject {
+ public:
+  Subject(const Config& config, Workload& work, Communicator& world)
+      : config_(config),
+        work_(work),
+        world_(world),
+        alone_(world_of_one()),
+        net_(*work.model, alone_, {.bucket_plan = "tensor"}),
+        optimizer_(make_optimizer(config.optimizer, Learner::parameters(*work.model),
+                                  {.momentum = config.momentum,
+                                   .weight_decay = config.weight_decay,
+                                   .nesterov = config.nesterov,
+                                   .beta1 = config.beta1,
+                                   .beta2 = config.beta2,
+                                   .epsilon = config.epsilon,
+                                   .trust = config.trust})),
+        loader_(work.data.train, data::ShardedSampler({.size = work.data.train->size(),
+                                                       .batch = config.batch,
+                                                       .rank = world.rank(),
+                                                       .workers = world.size(),
+                                                       .seed = static_cast<std::uint64_t>(config.seed)})) {
+    for (const auto& [name, parameter] : Learner::parameters(*work.model)) parameters_.push_back(parameter);
+    work.model->train();
+  }
+
+  std::vector<ReadyGradient> ready() const { return net_.ready(); }
+  const std::vector<torch::Tensor>& parameters() const { return parameters_; }
+
+  // A step as training takes it, all workers at once.
+  StepSamples::Step step() {
+    world_.barrier();
+    StepSamples::Step times;
+    const double begin = now_seconds();
+    const auto batch = next();
+    const double start = now_seconds();
+    auto loss = forward(batch);
+    const double middle = now_seconds();
+    loss.backward();
+    const double end = now_seconds();
+    times.backward = end - middle - net_.times().exposed;
+    optimizer_->step(rate());
+    const double stepped = now_seconds();
+    net_.zero_grad();
+    times.forward = middle - start;
+    times.optimizer = stepped - end;
+    times.other = start - begin + now_seconds() - stepped + net_.times().exposed;
+    return times;
+  }
+
+  // One more step, from the mean over equal pieces of a batch.
+  void noise_step(NoiseEstimate& estimate, std::int64_t pieces) {
+    const auto batch = next();
+    const auto samples = batch.input.size(0) / pieces;
+    if (samples == 0) return;
+    auto quiet = net_.no_sync();
+    const auto norms = norms_of(parameters_, static_cast<int>(pieces), [&](int piece) {
+      auto loss =
+          forward({batch.input.narrow(0, piece * samples, samples), batch.target.narrow(0, piece * samples, samples)});
+      loss.backward();
+      return loss.item<double>();
+    });
+    estimate.add(static_cast<double>(samples), norms.small_square, static_cast<double>(samples * pieces),
+                 norms.large_square, norms.loss);
+    optimizer_->step(rate());
+    net_.zero_grad();
+  }
+
+ private:
+  double rate() const { return config_.lr / 10; }  // as at the begin of a warm-up
+
+  // A full batch, where there is one; loaded ahead by a thread, as in training.
+  data::Batch next() {
+    const bool any = work_.data.train->size() < config_.batch * world_.size();
+    for (;;) {
+      auto item = loader_.next();
+      if (!item || item->here == 0 || (item->here < config_.batch && !any)) continue;
+      return {item->batch.input.to(work_.device), item->batch.target.to(work_.device)};
+    }
+  }
+
+  torch::Tensor forward(const data::Batch& batch) {
+    nn::set_random(static_cast<std::uint64_t>(config_.seed + draws_++));
+    torch::Tensor output;
+    if (config_.autocast == "bf16") {
+      Autocast autocast(work_.device.type());
+      output = work_.model->forward(batch.input).to(torch::kFloat32);
+    } else {
+      output = work_.model->forward(batch.input);
+    }
+    auto loss = loss_of(output, batch.target);
+    (void)loss.item<double>();  // as training does, which also waits for the device
+    score_of(output.detach(), batch.target);
+    return loss;
+  }
+
+  const Config& config_;
+  Workload& work_;
+  Communicator& world_;
+  Communicator alone_;
+  DataParallel net_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<torch::Tensor> parameters_;
+  data::Loader loader_;
+  std::int64_t draws_ = 0;
+};
+
+// All run piece after piece at once.
+std::vector<plan::LayerProfile> profile_layers(const Config& config, Workload& work, Communicator& world, int runs) {
+  const auto chain = work.model->chain();
+  world.barrier();
+  const auto timed = time_pieces(*work.model, chain, first_samples(work, config.batch), runs);
+  std::vector<plan::PieceCost> costs;
+  for (const auto& piece : timed) costs.push_back(piece.cost);
+  const auto tensor = tensor_costs(config, *work.model, chain, costs);
+  std::vector<plan::LayerProfile> layers;
+  for (std::size_t k = 0; k < timed.size(); ++k) {
+    layers.push_back({.name = costs[k].name,
+                      .forward_s = plan::quantiles_of(timed[k].forward),
+                      .backward_s = plan::quantiles_of(timed[k].backward),
+                      .parameter_bytes = costs[k].parameter_bytes,
+                      .activation_bytes = costs[k].kept_bytes,
+                      .output_bytes = costs[k].output_bytes,
+                      .splittable = tensor[k].splittable,
+                      .tensor_bytes = tensor[k].communicated_bytes});
+  }
+  return layers;
+}
+
+// θ: how much longer a step's compute takes while all-reduces of its gradient go on in the background, over how long
+// they take. In turn with steps without, so that the machine's moods meet both.
+double measure_slowdown(Subject& subject, Communicator& world, std::size_t elements, int rounds) {
+  if (world.size() == 1) return 0;
+  auto memory = world.allocate<float>(elements);
+  std::memset(memory.get(), 0, elements * sizeof(float));
+  const View gradient(memory.get(), elements, DType::f32);
+  std::vector<double> lost;
+  for (int round = 0; round <= rounds; ++round) {
+    const auto quiet = subject.step();
+    auto work = world.async().all_reduce(gradient);
+    const auto busy = subject.step();
+    work.wait();
+    const auto [begin, end] = work.times();
+    if (round == 0 || end <= begin) continue;
+    const auto compute = [](const StepSamples::Step& step) { return step.forward + step.backward + step.optimizer; };
+    lost.push_back((compute(busy) - compute(quiet)) / (end - begin));
+  }
+  return std::clamp(median(lost), 0.0, 1.0);
+}
+
+double copy_s_per_byte(std::size_t bytes) {
+  constexpr int kTimes = 5;
+  bytes = std::clamp<std::size_t>(bytes, 1 << 16, 64 << 20);
+  const std::vector<char> from(bytes, 1);
+  std::vector<char> to(bytes);
+  std::vector<double> times;
+  for (int k = 0; k < kTimes; ++k) {
+    const double begin = now_seconds();
+    std::memcpy(to.data(), from.data(), bytes);
+    asm volatile("" ::: "memory");
+    times.push_back(now_seconds() - begin);
+  }
+  return median(times) / static_cast<double>(bytes);
+}
+
+// To the host and back, where the model is not there.
+double download_s_per_byte(const std::vector<torch::Tensor>& parameters, const torch::Device& device,
+                           std::size_t bytes) {
+  if (device.is_cpu()) return 0;
+  torch::NoGradGuard no_grad;
+  std::vector<double> times;
+  for (int k = 0; k < 4; ++k) {
+    const double begin = now_seconds();
+    for (const auto& parameter : parameters) (void)parameter.detach().to(torch::kCPU);
+    if (k > 0) times.push_back(now_seconds() - begin);
+  }
+  return median(times) / static_cast<double>(bytes);
+}
+
+plan::NoiseProfile measure_noise(const Config& config, Subject& subject, Communicator& world, int steps) {
+  NoiseEstimate estimate;
+  const std::int64_t pieces = std::min<std::int64_t>(4, config.batch);
+  if (pieces < 2 || steps <= 0) return {};
+  for (int k = 0; k < steps; ++k) subject.noise_step(estimate, pieces);
+  world.all_reduce(View(std::span<double>(estimate.sums())));
+  return estimate.result();
+}
+
+}  // namespace
+
+plan::Profile profile_model(const Config& config, Workload& work, Communicator& world, const ProfilerOptions& options) {
+  plan::Profile profile;
+  profile.model = config.model;
+  profile.data = work.data.name;
+  profile.device = config.device;
+  profile.machine = machine_fingerprint();
+  profile.batch = static_cast<int>(config.batch);
+  profile.threads = torch::get_num_threads();
+  profile.beside = world.size();
+  profile.samples = static_cast<double>(work.data.train->size());
+
+  options.progress("layers");
+  profile.layers = profile_layers(config, work, world, std::clamp(options.steps / 2, 3, 10));
+  Subject subject(config, work, world);
+  options.progress("steps");
+  StepSamples samples;
+  for (int k = 0; k < kWarm + options.steps; ++k) {
+    const auto step = subject.step();
+    if (k >= kWarm) samples.add(step);
+  }
+  samples.fill(profile, subject.ready());
+  options.progress("slowdown while communicating");
+  profile.slowdown =
+      measure_slowdown(subject, world, profile.gradient_elements(), std::clamp(options.steps / 4, 3, 10));
+  const auto bytes = profile.gradient_bytes();
+  profile.pack_s_per_byte = copy_s_per_byte(bytes);
+  profile.copy_s_per_byte = download_s_per_byte(subject.parameters(), work.device, bytes);
+  options.progress("noise of gradients");
+  profile.noise = measure_noise(config, subject, world, options.noise_steps);
+  world.barrier();
+  if (options.codecs && world.rank() == 0) {
+    options.progress("codecs");
+    profile.codecs = plan::measure_codecs(std::min<std::size_t>(bytes, 4 << 20));
+  }
+  world.barrier();
+  return profile;
+}
+
+}  // namespace trireme::train

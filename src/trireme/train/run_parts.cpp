@@ -1,0 +1,48 @@
+#include "trireme/train/run_parts.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace trireme::train {
+
+data::SamplerOptions sampler_options(const Config& config, const Workload& work, const Crew& crew) {
+  return {.size = work.data.train->size(),
+          .batch = config.batch * config.accumulate,
+          .rank = crew.rank(),
+          .workers = crew.size(),
+          .seed = static_cast<std::uint64_t>(config.seed),
+          .micro_batch = config.deterministic ? config.micro_batch : 0};
+}
+
+ScheduleOptions schedule_options(const Config& config, std::int64_t steps_per_epoch, int workers) {
+  return {.base_lr = config.lr,
+          .total_steps = config.steps > 0 ? config.steps : config.epochs * steps_per_epoch,
+          .steps_per_epoch = steps_per_epoch,
+          .warmup_epochs = config.warmup,
+          .global_batch = config.batch * config.accumulate * workers,
+          .reference_batch = config.reference_batch};
+}
+
+std::string name_bad(const std::vector<BadGradient>& bad, std::int64_t step) {
+  std::vector<std::string> where;
+  for (const auto& one : bad) where.push_back(fmt::format("'{}' on rank {}", one.parameter, one.rank));
+  return fmt::format("step {}: the gradient of {} is not finite", step, fmt::join(where, ", "));
+}
+
+StepOutcome as_one(const std::vector<StepOutcome>& outcomes) {
+  StepOutcome all = outcomes.front();
+  if (outcomes.size() == 1) return all;
+  double loss = 0, correct = 0, scored = 0;
+  for (const auto& one : outcomes) {
+    loss += one.loss / static_cast<double>(outcomes.size());
+    correct += one.accuracy * one.scored;
+    scored += one.scored;
+    all.stop |= one.stop;
+  }
+  all.loss = loss;
+  all.accuracy = scored > 0 ? correct / scored : 0;
+  all.scored = scored;
+  return all;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,26 @@
+#include "trireme/train/tensor_costs.h"
+
+#include "trireme/base/error.h"
+#include "trireme/parallel/tensor_rules.h"
+
+namespace trireme::train {
+
+std::vector<plan::TensorCost> tensor_costs(const Config& config, torch::nn::Module& model, const nn::Chain& chain,
+                                           std::span<const plan::PieceCost> costs) {
+  std::vector<plan::TensorCost> found(chain.size());
+  try {
+    const auto text = config.tensor_rule == "auto" ? parallel::default_rules(config.model, model) : config.tensor_rule;
+    for (const auto& [layer, kind] : parallel::TensorRules(text).kinds_in(model)) {
+      for (std::size_t k = 0; k < chain.size(); ++k) {
+        for (const auto& [name, tensor] : nn::parameters_of(model, chain, k, k + 1)) {
+          if (name.starts_with(layer + ".")) found[k] = {true, 2 * costs[k].output_bytes};
+        }
+      }
+    }
+  } catch (const ConfigError&) {  // a model without rules has no tensor axis
+    if (config.tensor_rule != "auto") throw;
+  }
+  return found;
+}
+
+}  // namespace trireme::train
