@@ -23,8 +23,6 @@ TEST(StepSamples, MakeAProfile) {
   EXPECT_DOUBLE_EQ(profile.gradients[1].ready_s.p50, 0.020);
   EXPECT_EQ(profile.gradient_bytes(), 280u);
   EXPECT_DOUBLE_EQ(profile.update_s_per_byte, 0.005 / 280);
-  // What was made of times can be read again.
-  profile.model = "m";
   EXPECT_EQ(profile.gradients[1].rows, 6u);
 }
 

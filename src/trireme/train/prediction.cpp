@@ -15,17 +15,18 @@
 namespace trireme::train {
 namespace {
 
-constexpr std::int64_t kSettled = 7;  // by then buckets were planned from measured times (grad/timings.h)
-constexpr std::int64_t kSamples = 16;
 constexpr int kSimulated = 48;
 
-// The first steps of a short run are measured early, so that some are left to compare.
+// By step 7 buckets were planned from measured times (grad/timings.h); caches and clocks of the processor settle over
+// some more. The first steps of a short run are measured early, so that some are left to compare.
 std::int64_t first_of(std::int64_t total) {
-  return total >= 2 * (kSettled + kSamples) ? kSettled : std::min<std::int64_t>(kSettled, total / 4);
+  constexpr std::int64_t kPlanned = 7, kMost = 50;
+  return total < 4 * kPlanned ? total / 4 : std::clamp(total / 16, kPlanned, kMost);
 }
 std::int64_t from_of(std::int64_t total) {
+  constexpr std::int64_t kFew = 16, kMany = 100;
   const auto first = first_of(total);
-  return first + std::clamp<std::int64_t>((total - first) / 2, 1, kSamples);
+  return first + std::max<std::int64_t>(1, std::min((total - first) / 2, std::clamp(total / 8, kFew, kMany)));
 }
 
 struct Named {
