@@ -10,6 +10,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/mix.h"
+#include "trireme/plan/collective_time.h"
 #include "trireme/plan/network.h"
 
 namespace trireme::plan {
@@ -106,6 +107,22 @@ TEST(ClusterFile, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(parse_cluster(to_toml(tree), "c.toml"), tree) << to_toml(tree);
   tree.wiring = {.kind = "torus", .dims = {4, 16}};
   EXPECT_EQ(parse_cluster(to_toml(tree), "c.toml"), tree) << to_toml(tree);
+}
+
+TEST(ClusterFile, CorrectionsAreReadBackAndCount) {
+  auto plain = flat_cluster(2, 1e-5, 1e9);
+  auto corrected = plain;
+  corrected.corrections = Corrections(2);
+  corrected.corrections.add(Collective::all_reduce, "ring", 1024, 1.5);
+  const auto read = parse_cluster(to_toml(corrected), corrected.file);
+  EXPECT_EQ(read.corrections, corrected.corrections);
+  const Algorithm& ring = find_algorithm(Collective::all_reduce, "ring");
+  const Call call{Collective::all_reduce, 0, 2, 0, 256, 256};
+  EXPECT_DOUBLE_EQ(play(Network(read), ring, call, 4), 1.5 * play(Network(plain), ring, call, 4));
+  // Late ranks are waited for as before.
+  std::vector<double> begins{0, 1}, ends(2);
+  const double alone = play(Network(plain), ring, call, 4);
+  EXPECT_NEAR(play(Network(read), ring, call, 4, begins, ends).end_s, 1 + 1.5 * alone, 1e-12);
 }
 
 TEST(ClusterFile, ErrorsNameFileLineAndKey) {

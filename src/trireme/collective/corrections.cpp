@@ -39,14 +39,18 @@ void Corrections::add(Collective what, std::string_view algorithm, double bytes,
   }
 }
 
+std::span<const Corrections::Point> Corrections::points(Collective what, std::string_view algorithm) const {
+  const auto found = by_call_.find(key_of(what, algorithm));
+  return found == by_call_.end() ? std::span<const Point>() : found->second;
+}
+
 double Corrections::operator()(Collective what, std::string_view algorithm, int ranks, double bytes) const {
   if (ranks != ranks_ || by_call_.empty()) return 1;
-  const auto found = by_call_.find(key_of(what, algorithm));
-  if (found == by_call_.end()) return 1;
-  const auto& points = found->second;
-  const auto after = std::ranges::lower_bound(points, bytes, {}, &Point::bytes);
-  if (after == points.begin()) return points.front().ratio;
-  if (after == points.end()) return points.back().ratio;
+  const auto measured = points(what, algorithm);
+  if (measured.empty()) return 1;
+  const auto after = std::ranges::lower_bound(measured, bytes, {}, &Point::bytes);
+  if (after == measured.begin()) return measured.front().ratio;
+  if (after == measured.end()) return measured.back().ratio;
   const Point &low = *(after - 1), &high = *after;
   const double part = std::log(bytes / low.bytes) / std::log(high.bytes / low.bytes);
   return std::exp(std::log(low.ratio) + part * std::log(high.ratio / low.ratio));

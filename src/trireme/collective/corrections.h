@@ -4,6 +4,7 @@
 #pragma once
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,12 @@ class Corrections {
   bool empty() const { return by_call_.empty(); }
   // `bytes` of a rank's larger buffer, positive; measured over predicted, positive.
   void add(Collective what, std::string_view algorithm, double bytes, double ratio);
+  struct Point {
+    double bytes = 0, ratio = 1;
+    bool operator==(const Point&) const = default;
+  };
+  // Ascending in bytes; none for what was not measured.
+  std::span<const Point> points(Collective what, std::string_view algorithm) const;
   // What a prediction is multiplied by: between the measured sizes straight on logarithmic axes, beyond them as at the
   // nearest; 1 for what was not measured, and for another number of ranks.
   double operator()(Collective what, std::string_view algorithm, int ranks, double bytes) const;
@@ -32,10 +39,6 @@ class Corrections {
   static Corrections from_json(const nlohmann::json& json);
 
  private:
-  struct Point {
-    double bytes = 0, ratio = 1;
-    bool operator==(const Point&) const = default;
-  };
   int ranks_ = 0;
   std::map<std::string, std::vector<Point>> by_call_;  // "all-reduce ring", points by bytes
 };

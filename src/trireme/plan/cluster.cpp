@@ -56,6 +56,7 @@ Cluster host_cluster(int workers, const LinkModel& model) {
   node.name = "host";
   node.workers = workers;
   node.inside = model;
+  cluster.corrections = model.corrections;
   cluster.nodes.push_back(node);
   return cluster;
 }

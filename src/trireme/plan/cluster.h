@@ -74,6 +74,8 @@ struct Cluster {
   std::vector<LinkClass> links;
   Wiring wiring;
   std::vector<Straggler> stragglers;
+  Corrections
+      corrections;  // of what all this says of whole calls of all workers; those of one node have it in `inside`
 
   int workers() const;
   int node_count() const;

@@ -171,6 +171,21 @@ Straggler read_straggler(TomlTable table, int workers) {
   return straggler;
 }
 
+// "all-reduce ring" = [[bytes, measured over predicted], …]
+Corrections read_corrections(std::optional<TomlTable> table) {
+  if (!table) return {};
+  Corrections corrections(table->whole("ranks", 0, 1, kMostWorkers));
+  for (const Algorithm& algorithm : algorithms()) {
+    const std::string key = fmt::format("{} {}", name(algorithm.what), algorithm.name);
+    for (auto [bytes, ratio] : table->points(key)) {
+      if (!(ratio > 0)) table->fail(key, "[[bytes, measured over predicted], …], all above 0");
+      corrections.add(algorithm.what, algorithm.name, bytes, ratio);
+    }
+  }
+  table->finish();
+  return corrections;
+}
+
 Cluster read_cluster(TomlTable root, const std::string& file) {
   Cluster cluster;
   cluster.file = file;
@@ -188,6 +203,8 @@ Cluster read_cluster(TomlTable root, const std::string& file) {
   for (TomlTable& straggler : root.tables("straggler")) {
     cluster.stragglers.push_back(read_straggler(std::move(straggler), cluster.workers()));
   }
+  cluster.corrections = read_corrections(root.table("corrections"));
+  if (cluster.node_count() == 1) cluster.nodes[0].inside.corrections = cluster.corrections;
   try {
     Topology fits(cluster);
   } catch (const ConfigError& error) {

@@ -94,6 +94,21 @@ std::string straggler_text(const Straggler& straggler) {
   return "";
 }
 
+std::string corrections_text(const Corrections& corrections) {
+  if (corrections.empty()) return "";
+  std::string out = fmt::format(
+      "\n[corrections]    # what whole calls took over what all of the above says: [bytes, ratio]\nranks = {}\n",
+      corrections.ranks());
+  for (const Algorithm& algorithm : algorithms()) {
+    std::string points;
+    for (auto [bytes, ratio] : corrections.points(algorithm.what, algorithm.name)) {
+      points += fmt::format("{}[{}, {}]", points.empty() ? "" : ", ", exact(bytes), exact(ratio));
+    }
+    if (!points.empty()) out += fmt::format("\"{} {}\" = [{}]\n", name(algorithm.what), algorithm.name, points);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string to_toml(const Cluster& cluster) {
@@ -105,7 +120,7 @@ std::string to_toml(const Cluster& cluster) {
   for (const NodeClass& node : cluster.nodes) out += node_text(node, cluster);
   out += wiring_text(cluster.wiring);
   for (const Straggler& straggler : cluster.stragglers) out += straggler_text(straggler);
-  return out;
+  return out + corrections_text(cluster.corrections);
 }
 
 }  // namespace trireme::plan

@@ -74,14 +74,34 @@ Played by_max_plus(const Playing& playing, const Schedule& schedule) {
 
 }  // namespace
 
+namespace {
+
+// What was measured of whole calls says how much longer they take than their messages do, once all have come.
+void correct(const Playing& playing, Played& played, double last_begin) {
+  const double factor = playing.network.correction(playing.algorithm, playing.shape, type_of(playing.element));
+  if (factor == 1) return;
+  played.end_s = last_begin;
+  for (double& end : playing.ends) {
+    if (end > last_begin) end = last_begin + (end - last_begin) * factor;
+    played.end_s = std::max(played.end_s, end);
+  }
+}
+
+}  // namespace
+
 Played play(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes,
             std::span<const double> begins, std::span<double> ends, Traffic* traffic, const Observer& observe) {
   const Playing playing{network, algorithm, shape, element_bytes, begins, ends, traffic, observe};
   check(playing);
   if (algorithm.shared) return play_shared_memory(playing);
-  if (auto played = play_closed_form(playing)) return *played;
-  const Schedule schedule = first_schedule(playing);
-  return messages_meet(playing, schedule) ? play_flows(playing) : by_max_plus(playing, schedule);
+  const double last_begin = *std::max_element(begins.begin(), begins.end());  // before ends, which may be its memory
+  auto played = play_closed_form(playing);
+  if (!played) {
+    const Schedule schedule = first_schedule(playing);
+    played = messages_meet(playing, schedule) ? play_flows(playing) : by_max_plus(playing, schedule);
+  }
+  correct(playing, *played, last_begin);
+  return *played;
 }
 
 Played play_by(Tier tier, const Network& network, const Algorithm& algorithm, const Call& shape,

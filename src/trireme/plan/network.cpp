@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "trireme/base/error.h"
+#include "trireme/collective/cost.h"
 
 namespace trireme::plan {
 namespace {
@@ -99,6 +100,12 @@ double Network::message(int from, int to, double bytes) const {
   double seconds = 0;
   for (int i : links) seconds += topology.links()[static_cast<std::size_t>(i)].latency_s;
   return seconds + transfer(topology, links, bytes);
+}
+
+double Network::correction(const Algorithm& algorithm, const Call& shape, DType type) const {
+  const auto& corrections = state_->cluster.corrections;
+  if (corrections.empty() || ranks() != state_->cluster.workers()) return 1;
+  return corrections(shape.what, algorithm.name, shape.ranks, call_bytes(shape, type));
 }
 
 }  // namespace trireme::plan

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "trireme/base/dtype.h"
 #include "trireme/collective/schedule.h"
 #include "trireme/plan/cluster.h"
 #include "trireme/plan/topology.h"
@@ -49,6 +50,8 @@ class Network {
   bool shared() const { return shared_; }
   // All ranks read each other's memory.
   bool shares_memory() const { return one_node_ && node(0).shares_memory; }
+  // What a call of all workers takes over what its messages do, where that was measured; 1 elsewhere.
+  double correction(const Algorithm& algorithm, const Call& shape, DType type) const;
   Choices& choices() const { return *choices_; }
 
  private:
