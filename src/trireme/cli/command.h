@@ -18,6 +18,7 @@ void add_cost(CLI::App& app);           // cost.cpp
 void add_explain(CLI::App& app);        // explain.cpp
 void add_tune(CLI::App& app);           // tune.cpp
 void add_diff(CLI::App& app);           // diff.cpp
+void add_simulate(CLI::App& app);       // simulate.cpp
 void add_serve(CLI::App& app);          // serve.cpp
 void add_bench(CLI::App& app);          // bench.cpp, bench/worker.cpp
 void add_bench_ps(CLI::App& app);       // bench_ps.cpp, bench_ps_worker.cpp

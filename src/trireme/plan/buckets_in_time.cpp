@@ -61,7 +61,7 @@ void BucketsInTime::plan() {
     for (std::size_t j = begin; j < end; ++j) bucket.bytes += static_cast<double>(run[j].bytes);
     bucket.ready_s = std::min(run[end - 1].ready_s, sim_.cost.backward);
     bucket.gradients = static_cast<int>(end - begin);
-    bucket.pack_s = bucket.gradients > 1 ? bucket.bytes * sim_.profile.pack_s_per_byte : 0;
+    bucket.pack_s = bucket.gradients > 1 && !sim_.job.own ? bucket.bytes * sim_.profile.pack_s_per_byte : 0;
     bucket.legs = sim_.coding.legs(begin, end);
     if (sim_.coding.none() && end == gradients.size()) bucket.legs.legs[0].count += kNotes + gradients.size();
     bucket.alone_s = sim_.clock.alone(bucket.legs);

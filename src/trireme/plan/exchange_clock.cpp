@@ -23,8 +23,8 @@ const Algorithm* of_this_name(Collective what, std::string_view name) {
 
 }  // namespace
 
-ExchangeClock::ExchangeClock(const Network& network, std::string_view algorithm)
-    : network_(network), algorithm_(algorithm) {
+ExchangeClock::ExchangeClock(const Network& network, std::string_view algorithm, Observer observe)
+    : network_(network), algorithm_(algorithm), observe_(std::move(observe)) {
   if (algorithm_ == "auto") return;
   (void)find_algorithm(Collective::all_reduce, algorithm_);  // the error lists what there is
 }
@@ -65,19 +65,25 @@ const ExchangeClock::Known& ExchangeClock::known(const Leg& leg) {
   return one;
 }
 
-void ExchangeClock::run(const Leg& leg, std::span<double> times) {
+void ExchangeClock::run(const Leg& leg, std::span<double> times) { run(leg, times, observe_); }
+
+void ExchangeClock::run_aside(const Legs& legs, std::span<double> times) {
+  for (const Leg& leg : legs.legs) run(leg, times, {});
+}
+
+void ExchangeClock::run(const Leg& leg, std::span<double> times, const Observer& observe) {
   for (double& time : times) time += leg.before_s;
   if (network_.ranks() == 1 || leg.count == 0) return;
   const auto& one = known(leg);
   sent_ += one.sent;
   Played played;
-  if (all_equal(times)) {
+  if (!observe && all_equal(times)) {
     for (std::size_t r = 0; r < times.size(); ++r) times[r] += one.ends.size() == 1 ? one.ends[0] : one.ends[r];
     traffic_.add(one.traffic);
     played = one.played;
   } else {
     const std::vector<double> begins(times.begin(), times.end());
-    played = play(network_, algorithm_for(leg), call_of(leg), leg.element_bytes, begins, times, &traffic_, Observer());
+    played = play(network_, algorithm_for(leg), call_of(leg), leg.element_bytes, begins, times, &traffic_, observe);
   }
   messages_ += played.messages;
   tier_ = std::max(tier_, played.tier);

@@ -15,12 +15,15 @@ class ExchangeClock {
  public:
   // `algorithm`: of every collective that has one of this name; the others, and auto, by what the runtime picks.
   // Throws ConfigError for a name that no collective has. The network must outlive it.
-  ExchangeClock(const Network& network, std::string_view algorithm);
+  // `observe`, where there is one, sees every message of what is run.
+  ExchangeClock(const Network& network, std::string_view algorithm, Observer observe = {});
 
   // Advances each rank's time from where it begins to where it ends, all legs one after the other.
   void run(const Legs& legs, std::span<double> times);
   // Of a leg alone.
   void run(const Leg& leg, std::span<double> times);
+  // As run, of what the training loop says: not observed.
+  void run_aside(const Legs& legs, std::span<double> times);
   // All begin at once: seconds until the last is done. Moves nothing.
   double alone(const Legs& legs);
   // Of alone(): what would be left if no byte took any time.
@@ -43,12 +46,14 @@ class ExchangeClock {
   };
   using Key = std::tuple<Collective, std::size_t, std::size_t>;
   const Known& known(const Leg& leg);
+  void run(const Leg& leg, std::span<double> times, const Observer& observe);
   const Algorithm& algorithm_for(const Leg& leg) const;
   Call call_of(const Leg& leg) const;
   double bytes_of_each(const Leg& leg) const;
 
   const Network& network_;
   const std::string algorithm_;
+  const Observer observe_;
   std::map<Key, Known> known_;
   Traffic traffic_;
   std::uint64_t messages_ = 0;

@@ -87,13 +87,7 @@ void OwnPace::expose(int worker, double seconds) {
 }
 
 double OwnPace::passes(int worker, sync::Moment at, bool late) const {
-  double seconds = late ? sim_.copies_s : 0;
-  for (const auto& one : workers_[static_cast<std::size_t>(worker)].course) {
-    if (one.what == sync::Exchange::What::pass && one.start == at && one.late == late) {
-      seconds += one.touched * sim_.touch_s;
-    }
-  }
-  return seconds;
+  return sim_.passes(workers_[static_cast<std::size_t>(worker)].course, at, late);
 }
 
 void OwnPace::access(Access::What what, int worker, double now, int peer) {

@@ -115,7 +115,7 @@ Simulation::Simulation(const Network& whole, const Job& of)
       network(network_of(whole, ranks)),
       cost(cost_of(profile)),
       coding(profile, of.compress, of.compress_rules, ranks, of.seed),
-      clock(network, of.algorithm),
+      clock(network, of.algorithm, of.observe),
       pace(network, profile, learners_of(of), of.seed, of.noise),
       model_bytes(static_cast<double>(profile.gradient_bytes())),
       touch_s(model_bytes * profile.pack_s_per_byte / 2),
@@ -134,6 +134,24 @@ sync::CourseAt Simulation::at(int rank, std::int64_t step) const {
               1, static_cast<std::int64_t>(profile.samples / std::max(1, profile.batch * ranks))),
           .total_steps = steps,
           .seed = job.seed};
+}
+
+double Simulation::passes(const sync::Course& course, sync::Moment moment, bool late) const {
+  double seconds = late ? copies_s : 0;
+  for (const auto& one : course) {
+    const bool of_loop = one.of == sync::Exchange::Of::gradient;
+    if (one.what == What::pass && !of_loop && one.start == moment && one.late == late) seconds += one.touched * touch_s;
+  }
+  return seconds;
+}
+
+double Simulation::laid_out(const sync::Course& course) const {
+  if (job.own) return 0;
+  double seconds = 0;
+  for (const auto& one : course) {
+    if (one.what == What::pass && one.of == sync::Exchange::Of::gradient) seconds += one.touched * touch_s;
+  }
+  return seconds;
 }
 
 Legs Simulation::legs_of(sync::Exchange::Of of) const {

@@ -33,8 +33,10 @@ struct Job {
   std::uint64_t seed = 1;
   bool trace = false;
   bool accesses = false;  // tell who read and changed which weights when, for cosimulate.h
+  Observer observe = {};  // sees every message of strategies whose workers talk to each other, as they begin
   enum class Turn { as_train, background, in_line } turn = Turn::as_train;  // as --exchange
   bool noise = true;  // stragglers and jitter; off: every step takes its median
+  bool own = false;   // the profile is of this very job: its compute holds what the training loop copies and asks
   // Where the model is on a mesh: its step by predict_mesh, the data axis's exchange over the cluster's network.
   MeshShape mesh;
   int micro_batches = 1;

@@ -48,8 +48,10 @@ class WithServers : public OwnPace {
     access(Access::What::read, worker, now);
     const double read = now + passes(worker, Moment::before_forward, false);
     expose(worker, read - now);
-    const double computed = compute(worker, read) + read_on(worker);
-    // Gradients are laid out and encoded on the training thread.
+    const double laid_out = sim_.laid_out(workers_[static_cast<std::size_t>(worker)].course);
+    const double computed = compute(worker, read) + read_on(worker) + laid_out;
+    if (worker == 0 && counts(worker)) result_.breakdown_s.other += laid_out;
+    // Gradients are encoded on the training thread.
     const double ready = computed + passes(worker, Moment::after_backward, false) + (coded_ ? code_.encode_s : 0);
     expose(worker, ready - computed);
     events_.put(ready, [this, worker](double then) { push(worker, then); });
@@ -148,6 +150,12 @@ class InPairs : public OwnPace {
     state(peer).busy_s = begin + merge_s;
     workers_[static_cast<std::size_t>(peer)].stolen_s +=
         sim_.theft * (merge_s + sim_.network.message(worker, peer, bytes));
+    if (sim_.job.observe) {
+      const auto size = static_cast<std::uint64_t>(bytes);
+      sim_.job.observe({worker, peer, 0, static_cast<std::uint64_t>(kHeader), now, arrived});
+      sim_.job.observe({worker, peer, 0, size, now, arrived});
+      sim_.job.observe({peer, worker, 0, size, begin + merge_s, begin + merge_s});
+    }
     sim_.clock.traffic().add(sim_.network, worker, peer, static_cast<std::uint64_t>(bytes + kHeader));
     sim_.clock.traffic().add(sim_.network, peer, worker, static_cast<std::uint64_t>(bytes));
     if (counts(worker)) {

@@ -6,6 +6,7 @@
 
 #include "trireme/base/median.h"
 #include "trireme/plan/buckets_in_time.h"
+#include "trireme/plan/flows.h"
 #include "trireme/plan/nics.h"
 #include "trireme/plan/simulation.h"
 
@@ -58,10 +59,12 @@ class Steps {
     } else {
       compute(sim_.cost.backward, &Breakdown::backward, "backward", k);
     }
+    for (std::size_t r = 0; r < now_.size(); ++r) lay_out(r);
     moment(Moment::after_backward, k);
     compute(sim_.cost.optimizer, &Breakdown::optimizer, "optimizer", k);
     moment(Moment::after_step, k);
-    if (std::ranges::any_of(courses_[0], [](const auto& one) { return one.what == What::mean; })) agree();
+    const bool meets = std::ranges::any_of(courses_[0], [](const auto& one) { return one.what == What::mean; });
+    if (meets && !sim_.job.own) agree();
     compute(sim_.cost.other, &Breakdown::other, nullptr, k);
     if (!counts_) return;
     for (auto& worker : result_.workers) ++worker.steps;
@@ -77,6 +80,12 @@ class Steps {
       if (r == 0) result_.breakdown_s.*part += now_[r] - begin;
       if (name) sim_.event(result_, name, "compute", static_cast<int>(r), begin, now_[r], k);
     }
+  }
+
+  void lay_out(std::size_t r) {
+    const double seconds = sim_.laid_out(courses_[r]);
+    now_[r] += seconds;
+    if (r == 0 && counts_) result_.breakdown_s.other += seconds;
   }
 
   // The strategy's turn. All that it takes the worker is told as exposed, as a run does.
@@ -102,12 +111,7 @@ class Steps {
   }
 
   void passes(Moment at, bool late) {
-    for (std::size_t r = 0; r < now_.size(); ++r) {
-      if (late) now_[r] += sim_.copies_s;
-      for (const auto& one : courses_[r]) {
-        if (one.what == What::pass && one.start == at && one.late == late) now_[r] += one.touched * sim_.touch_s;
-      }
-    }
+    for (std::size_t r = 0; r < now_.size(); ++r) now_[r] += sim_.passes(courses_[r], at, late);
   }
 
   // ---- Means ----
@@ -156,7 +160,7 @@ class Steps {
   // What the training loop asks where all have come together: whether someone was told to stop.
   void agree() {
     const std::vector<double> before = now_;
-    sim_.clock.run(sim_.legs_of(Exchange::Of::number), now_);
+    sim_.clock.run_aside(sim_.legs_of(Exchange::Of::number), now_);
     if (!counts_) return;
     for (std::size_t r = 0; r < now_.size(); ++r) result_.workers[r].wait_s += now_[r] - before[r];
     result_.breakdown_s.other += now_[0] - before[0];
@@ -182,20 +186,49 @@ class Steps {
     }
     if (sent.empty()) return;
     std::ranges::stable_sort(sent, {}, &Sent::begin);
+    const auto ends = sim_.network.shared() ? by_flows(sent) : in_turn(sent);
     Pending pending{now_, waited, k};
-    for (const auto& one : sent) deliver(one, pending.ends, k);
+    for (std::size_t i = 0; i < sent.size(); ++i) deliver(sent[i], ends[i], pending.ends, k);
     pending_.push_back(std::move(pending));
   }
 
-  void deliver(const Sent& one, std::vector<double>& ends, std::int64_t k) {
+  std::vector<double> in_turn(const std::vector<Sent>& sent) {
+    std::vector<double> ends;
+    for (const auto& one : sent) ends.push_back(nics_.send(one.from, one.to, one.bytes, one.begin));
+    return ends;
+  }
+
+  // Where messages meet inside the network.
+  std::vector<double> by_flows(const std::vector<Sent>& sent) const {
+    Flows flows(sim_.network);
+    std::vector<double> ends(sent.size());
+    std::vector<int> ended;
+    std::size_t next = 0, done = 0;
+    while (done < sent.size()) {
+      if (next < sent.size() && sent[next].begin <= flows.next()) {
+        flows.start(sent[next].begin, sent[next].from, sent[next].to, sent[next].bytes, static_cast<int>(next));
+        ++next;
+        continue;
+      }
+      ended.clear();
+      flows.step(ended);
+      for (int id : ended) ends[static_cast<std::size_t>(id)] = flows.now();
+      done += ended.size();
+    }
+    return ends;
+  }
+
+  void deliver(const Sent& one, double end, std::vector<double>& ends, std::int64_t k) {
     const auto from = static_cast<std::size_t>(one.from), to = static_cast<std::size_t>(one.to);
-    const double end = nics_.send(one.from, one.to, one.bytes, one.begin);
     ends[from] = std::max(ends[from], end);
     ends[to] = std::max(ends[to], end);
     const double alone = sim_.network.message(one.from, one.to, one.bytes);
     stolen_[to] += sim_.theft * alone;
     if (!sim_.network.shares_memory()) stolen_[from] += sim_.theft * alone;
     sim_.clock.traffic().add(sim_.network, one.from, one.to, static_cast<std::uint64_t>(one.bytes));
+    if (sim_.job.observe) {
+      sim_.job.observe({one.from, one.to, 0, static_cast<std::uint64_t>(one.bytes), one.begin, end});
+    }
     sim_.event(result_, "message", "communication", one.to, one.begin, end, k,
                {{"bytes", one.bytes}, {"from", static_cast<double>(one.from)}});
     if (!counts_) return;

@@ -37,6 +37,9 @@ class Simulation {
   const std::int64_t warm;    // steps before those that count
 
   sync::CourseAt at(int rank, std::int64_t step) const;
+  // Passes of a course at a moment, in seconds: those of the strategy, or of the training loop for it.
+  double passes(const sync::Course& course, sync::Moment moment, bool late) const;
+  double laid_out(const sync::Course& course) const;
   // What every vector that travels is made of.
   Legs legs_of(sync::Exchange::Of of) const;
   double bytes_of(sync::Exchange::Of of) const;

@@ -64,6 +64,12 @@ inline Exchange late_pass(Moment at, double touched) {
   one.late = true;
   return one;
 }
+// What the training loop does for strategies that take gradients: it copies them to one flat vector.
+inline Exchange lay_out() {
+  auto one = pass(Moment::after_backward, 2);
+  one.of = Exchange::Of::gradient;
+  return one;
+}
 
 // Whether something that is done every `period` steps is done after this one.
 constexpr bool is_last_of(std::int64_t period, std::int64_t step) { return (step + 1) % period == 0; }

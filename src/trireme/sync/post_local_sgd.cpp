@@ -82,7 +82,7 @@ Kind post_local_sgd() {
             if (phases.models(at.step)) {
               course.push_back(mean(Exchange::Of::model, Moment::after_step, Moment::after_step));
             }
-            if (phases.warmup > 0) course.push_back(pass(Moment::after_backward, 2));  // gradients laid out
+            if (phases.warmup > 0) course.push_back(lay_out());
             return course;
           }};
 }

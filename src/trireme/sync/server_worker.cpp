@@ -121,7 +121,7 @@ void ServerWorker::finish() {
 }
 
 Course server_course(ps::Consistency consistency, ServerWorker::Reading reading) {
-  Course course{pass(Moment::after_backward, 2),  // gradients laid out
+  Course course{lay_out(),
                 {.what = Exchange::What::push_pull,
                  .of = Exchange::Of::gradient,
                  .start = Moment::after_backward,

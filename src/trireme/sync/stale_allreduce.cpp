@@ -137,8 +137,8 @@ Kind stale_allreduce() {
       },
       .course = [](const Values& values, const CourseAt&) -> Course {
         const auto s = static_cast<int>(values.integer("s"));
-        // Gradients are laid out, then copied to their slot; with s > 0 weights are put back, too.
-        Course course{pass(Moment::after_backward, s > 0 ? 8 : 4),
+        // Gradients are copied to their slot; with s > 0 weights are put back, too.
+        Course course{lay_out(), pass(Moment::after_backward, s > 0 ? 6 : 2),
                       mean(Exchange::Of::gradient, Moment::after_backward, Moment::after_backward, s),
                       late_pass(Moment::after_backward, s > 0 ? 3 : 2)};
         if (s > 0) course.push_back(pass(Moment::before_forward, 4));

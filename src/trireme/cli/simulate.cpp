@@ -1,0 +1,151 @@
+// `trireme simulate`: what a training job would do on a cluster that need not be there.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/command.h"
+#include "trireme/plan/simulate.h"
+
+namespace trireme::cli {
+namespace {
+
+struct Options {
+  std::string cluster, profile, strategy = "allreduce", exchange = "auto", mesh, trace, out;
+  plan::Job job;
+  bool json = false, still = false;
+};
+
+plan::Job job_of(const Options& options, const plan::Profile& profile) {
+  plan::Job job = options.job;
+  job.profile = &profile;
+  job.strategy = sync::Choice::parse(options.strategy);
+  job.trace = !options.trace.empty();
+  job.noise = !options.still;
+  if (options.exchange != "auto") {
+    job.turn = options.exchange == "inline" ? plan::Job::Turn::in_line : plan::Job::Turn::background;
+  }
+  if (!options.mesh.empty()) {
+    job.mesh = plan::parse_mesh(options.mesh);
+    if (job.workers == 0) job.workers = job.mesh.size();
+  }
+  return job;
+}
+
+// There whole, or an error that names it.
+template <typename Write>
+void write_file(const std::string& path, const Write& write) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  if (file) write(file);
+  file.close();
+  if (!file) throw Error(fmt::format("cannot write {}; choose a folder that is there and may be written", path));
+}
+
+std::string ms(double seconds) { return fmt::format("{:.3f} ms", 1e3 * seconds); }
+
+void print_breakdown(const plan::Simulated& result) {
+  const auto& mean = result.breakdown_s;
+  fmt::print("  forward {}, backward {}, exposed {}, optimizer {}, other {}\n", ms(mean.forward), ms(mean.backward),
+             ms(mean.exposed), ms(mean.optimizer), ms(mean.other));
+  const auto& parts = result.exchange_s;
+  if (mean.communication <= 0) return;
+  fmt::print("  communication {}{}: latency {}, bandwidth {}, queueing {}, waiting {}, coding {}\n",
+             ms(mean.communication), result.buckets > 0 ? fmt::format(" in {} buckets", result.buckets) : "",
+             ms(parts.latency), ms(parts.bandwidth), ms(parts.queueing), ms(parts.waiting), ms(parts.coding));
+}
+
+void print_workers(const plan::Simulated& result) {
+  if (result.workers.size() < 2) return;
+  auto waits = [](const plan::WorkerTimes& worker) {
+    return worker.wait_s / std::max(1.0, static_cast<double>(worker.steps));
+  };
+  const auto [least, most] =
+      std::ranges::minmax_element(result.workers, {}, [&](const auto& worker) { return waits(worker); });
+  fmt::print("  {} workers wait {} (rank {}) to {} (rank {}) a step\n", result.workers.size(), ms(waits(*least)),
+             least - result.workers.begin(), ms(waits(*most)), most - result.workers.begin());
+  if (result.stale.empty()) return;
+  double sum = 0, count = 0;
+  for (const auto& [by, steps] : result.stale) {
+    sum += static_cast<double>(by * steps);
+    count += static_cast<double>(steps);
+  }
+  fmt::print("  staleness: mean {:.2f}, most {}\n", sum / std::max(1.0, count), result.stale.rbegin()->first);
+}
+
+void print_text(const plan::Simulated& result) {
+  const auto steps = std::max<std::size_t>(1, result.step_ends.size());
+  fmt::print("{}, compression {}\n", result.strategy, result.compress);
+  fmt::print("step {}, {:.1f} samples/s ({} steps simulated, {})\n", ms(result.step_s), result.samples_per_s, steps,
+             name(result.tier));
+  print_breakdown(result);
+  print_workers(result);
+  fmt::print("  {:.3f} MB sent a step by all workers\n",
+             1e-6 * static_cast<double>(result.bytes_sent) / static_cast<double>(steps));
+  if (result.link >= 0) {
+    fmt::print("  busiest link: {}, {:.3f} MB, {:.1f} % of its time\n", result.busiest,
+               1e-6 * static_cast<double>(result.traffic.bytes[static_cast<std::size_t>(result.link)]),
+               100 * result.utilisation);
+  }
+  fmt::print("why: {}\n", result.why);
+}
+
+void simulate(const Options& options) {
+  const auto cluster = plan::load_cluster(options.cluster);
+  const auto profile = plan::load_profile(options.profile);
+  const auto result = plan::simulate(cluster, job_of(options, profile));
+  auto predicted = plan::to_json(result);
+  predicted["cluster"] = options.cluster;
+  predicted["profile"] = options.profile;
+  predicted["model"] = profile.model;
+  const auto text = predicted.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (!options.trace.empty()) {
+    write_file(options.trace, [&](std::ofstream& file) {
+      plan::trace_text(result.trace, [&](std::string_view part) { file << part; });
+    });
+  }
+  if (!options.out.empty()) write_file(options.out, [&](std::ofstream& file) { file << text << '\n'; });
+  options.json ? fmt::print("{}\n", text) : print_text(result);
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  auto& job = options->job;
+  auto* command = app.add_subcommand("simulate", "What a training job would do on a cluster, step by step");
+  command->add_option("--cluster", options->cluster, "cluster.toml; `trireme tune --cluster` writes this machine's")
+      ->required();
+  command->add_option("--profile", options->profile, "profile.json of `trireme profile`")->required();
+  command->add_option("--strategy", options->strategy, "As train's: allreduce, local-sgd:H=8, …")
+      ->capture_default_str();
+  command->add_option("--compress", job.compress, "As train's: none, fp16, topk:0.01, …")->capture_default_str();
+  command->add_option("--compress-rule", job.compress_rules, "As train's: \"*.bias=none,…\"");
+  command->add_option("--bucket-plan", job.bucket_plan, "cap:25, tensor, one, mgwfbp or optimal")
+      ->capture_default_str();
+  command->add_option("--algorithm", job.algorithm, "Of collectives; auto: what the runtime picks")
+      ->capture_default_str();
+  command->add_option("--exchange", options->exchange, "Buckets in the background, or inline; auto: as train would")
+      ->check(CLI::IsMember({"auto", "background", "inline"}))
+      ->capture_default_str();
+  command->add_option("-n,--workers,--ranks,--nproc-per-node", job.workers, "The cluster's first so many; 0: all")
+      ->capture_default_str();
+  command->add_option("--servers", job.servers, "ps-*: 0 for one with each worker")->capture_default_str();
+  command->add_option("--lanes", job.lanes, "Exchanges under way at once")->capture_default_str();
+  command->add_option("--mesh", options->mesh, "data=D,pipe=P,tensor=T");
+  command->add_option("--micro-batches", job.micro_batches, "Of a step, on a mesh")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--pipeline", job.schedule, "Pipeline schedule, on a mesh")->capture_default_str();
+  command->add_option("--steps", job.steps, "To simulate, of each worker")->capture_default_str();
+  command->add_option("--seed", job.seed, "Of jitter, stragglers and random graphs")->capture_default_str();
+  command->add_flag("--no-noise", options->still, "Every step takes its median; only those are slow who always are");
+  command->add_option("--trace", options->trace, "Write this trace.json, for ui.perfetto.dev");
+  command->add_option("-o,--out", options->out, "Write this predicted.json, for `trireme diff`");
+  command->add_flag("--json", options->json, "One object, as in predicted.json");
+  command->callback([options] { simulate(*options); });
+}
+
+}  // namespace trireme::cli

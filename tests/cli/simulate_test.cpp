@@ -1,0 +1,69 @@
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/outcome.h"
+#include "trireme/plan/cluster.h"
+#include "trireme/plan/profile.h"
+
+namespace trireme {
+namespace {
+
+using nlohmann::json;
+using test::refuses;
+using test::run_trireme;
+using ::testing::HasSubstr;
+
+// A cluster and a profile in a folder that goes with it.
+class SimulateCommand : public testing::Test {
+ protected:
+  SimulateCommand() {
+    char name[] = "/tmp/trireme-simulate-XXXXXX";
+    folder_ = mkdtemp(name);
+    std::ofstream(folder_ / "cluster.toml") << to_toml(plan::flat_cluster(4, 1e-4, 1e9));
+    save_profile(plan::example_profile("tiny"), (folder_ / "profile.json").string());
+  }
+  ~SimulateCommand() override { std::filesystem::remove_all(folder_); }
+  std::string path(const char* name) const { return (folder_ / name).string(); }
+  std::string job(const std::string& more) const {
+    return "simulate --cluster " + path("cluster.toml") + " --profile " + path("profile.json") + " " + more;
+  }
+  json read(const char* name) const { return json::parse(std::ifstream(folder_ / name)); }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(SimulateCommand, JsonHasTheKeysOfARun) {
+  const auto outcome = run_trireme(job("--json --strategy ps-async --servers 2"));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  const auto predicted = json::parse(outcome.text);
+  for (const char* key : {"forward", "backward", "communication", "exposed", "optimizer", "other", "step"}) {
+    EXPECT_GE(predicted.at("breakdown_ms").at(key).get<double>(), 0) << key;
+  }
+  EXPECT_GT(predicted.at("step_ms").get<double>(), 0);
+  EXPECT_EQ(predicted.at("workers").size(), 4);
+  EXPECT_TRUE(predicted.at("staleness").contains("histogram"));
+  EXPECT_GT(predicted.at("busiest_link").at("bytes").get<double>(), 0);
+}
+
+TEST_F(SimulateCommand, WritesWhatItIsAskedTo) {
+  const auto outcome = run_trireme(job("--trace " + path("trace.json") + " -o " + path("predicted.json")));
+  ASSERT_EQ(outcome.code, 0) << outcome.text;
+  EXPECT_THAT(outcome.text, HasSubstr("why: "));
+  EXPECT_FALSE(read("trace.json").at("traceEvents").empty());
+  EXPECT_GT(read("predicted.json").at("step_ms").get<double>(), 0);
+  EXPECT_EQ(run_trireme("diff " + path("predicted.json") + " " + path("predicted.json")).code, 0);
+}
+
+TEST_F(SimulateCommand, WhatCannotBeIsOneLine) {
+  EXPECT_TRUE(refuses(job("--strategy telepathy")));
+  EXPECT_TRUE(refuses(job("--compress wish")));
+  EXPECT_TRUE(refuses(job("--workers 5")));
+  EXPECT_TRUE(refuses(job("--algorithm none-such")));
+  EXPECT_TRUE(refuses("simulate --cluster /no/such/file --profile " + path("profile.json")));
+}
+
+}  // namespace
+}  // namespace trireme
