@@ -178,6 +178,20 @@ TEST(Simulate, ServersByTheirClocks) {
   EXPECT_EQ(bsp.workers[0].steps, bsp.workers[3].steps);
 }
 
+// The closed form has 2P models over the server's wire, all pushing at once. But answers leave one after the other, so
+// that pushes come one after the other, too, while others compute: all but the last worker's are hidden.
+TEST(Simulate, OneServerWithOneWire) {
+  const auto profile = plain_profile();
+  auto job = job_of(profile, "ps-bsp");
+  job.workers = 4;
+  job.servers = 1;
+  const auto result = simulate(flat_cluster(5, kAlpha, kRate), job);
+  const double bytes = 4.0 * (4 << 20);
+  const double all_at_once = parameter_server_form({4, bytes, kAlpha, 1 / kRate, 0}).time_one.value;
+  EXPECT_LT(result.step_s, 0.122 + all_at_once);
+  EXPECT_NEAR(result.step_s, 0.122 + 5 * bytes / kRate + 2 * kAlpha, 1e-6 + 4 * kAlpha);
+}
+
 TEST(Simulate, AStragglerIsWaitedFor) {
   auto profile = plain_profile();
   auto cluster = flat_cluster(4, kAlpha, kRate);

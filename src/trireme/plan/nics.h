@@ -1,5 +1,5 @@
 // Messages between single workers in the order they are sent: each waits for its turn at the sender's way out and at
-// the receiver's way in. Private to the simulator.
+// the receiver's way in, which both go on with others meanwhile. Private to the simulator.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -51,9 +51,10 @@ class Nics {
     return kind;
   }
   static double through(double& out, double& in, double at_s, double whole, double latency) {
-    const double begin = std::max({at_s, out, in});
-    out = in = begin + whole - latency;  // the first byte of the next may go while this one's last is on its way
-    return begin + whole;
+    const double bytes_s = whole - latency;
+    out = std::max(out, at_s) + bytes_s;
+    in = std::max(in, at_s) + bytes_s;
+    return std::max(out, in) + latency;
   }
 
   static constexpr int kAny = 64;  // messages of a node at once, where nothing limits them

@@ -10,6 +10,7 @@ OwnPace::OwnPace(Simulation& simulation, bool shares_tickets)
       shares_tickets_(shares_tickets),
       tickets_((simulation.warm + simulation.steps) * simulation.ranks) {
   result_.workers.resize(workers_.size());
+  result_.tier = Tier::max_plus;
 }
 
 Simulated OwnPace::run() {

@@ -63,13 +63,14 @@ ServersInTime::Pushed ServersInTime::push(int worker, double now) {
   const auto place = static_cast<std::size_t>(worker);
   missing_[place] = static_cast<int>(servers_.size());
   there_s_[place] = 0;
-  for (auto& server : servers_) {
+  for (std::size_t number = 0; number < servers_.size(); ++number) {
+    const auto& server = servers_[number];
     const bool near = in_place(worker, server);
     const double arrived = send(worker, server.place, message_bytes_, now, near);
     pushed.arrived_s = std::max(pushed.arrived_s, arrived);
     pushed.latency_s = std::max(pushed.latency_s,
                                 near || worker == server.place ? 3 * kHop : 2 * sim_.all.latency(worker, server.place));
-    take(server, worker, arrived, pushed);
+    take(number, worker, arrived, pushed);
   }
   pushed.bandwidth_s = std::max(0.0, pull_alone(worker) - pushed.latency_s);
   pushed.coding_s = decode_s_ + encode_s_;
@@ -89,7 +90,8 @@ double ServersInTime::pull_alone(int worker) const {
   return longest + seconds;
 }
 
-void ServersInTime::take(Server& server, int worker, double arrived, Pushed& pushed) {
+void ServersInTime::take(std::size_t number, int worker, double arrived, Pushed& pushed) {
+  auto& server = servers_[number];
   const auto place = static_cast<std::size_t>(worker);
   const std::uint64_t own = server.applied[place] - server.read_applied[place];
   pushed.staleness = std::max(pushed.staleness, server.version - server.read_version[place] - own);
@@ -104,7 +106,7 @@ void ServersInTime::take(Server& server, int worker, double arrived, Pushed& pus
   const double begin = std::max(arrived, server.busy_s);
   server.busy_s = begin + work;
   charge(server, work, pushed);
-  answer(server, server.busy_s, pushed);
+  answer(number, server.busy_s, pushed);
 }
 
 // All that has become visible: the pushes of a clock are added up and applied at once.
@@ -118,27 +120,34 @@ void ServersInTime::apply(Server& server, double& work_s) {
   }
 }
 
-void ServersInTime::answer(Server& server, double now, Pushed& pushed) {
+void ServersInTime::answer(std::size_t number, double now, Pushed& pushed) {
+  auto& server = servers_[number];
   for (auto at = server.held.begin(); at != server.held.end();) {
     if (!consistency_.answered(at->clock, minimum(server))) {
       ++at;
       continue;
     }
     const auto place = static_cast<std::size_t>(at->worker);
-    const bool near = in_place(at->worker, server);
-    const double work = near && !coded_ ? give_s_ : encode_s_;
+    const double work = in_place(at->worker, server) && !coded_ ? give_s_ : encode_s_;
     server.busy_s = std::max(server.busy_s, now) + work;
     charge(server, work, pushed);
     server.read_version[place] = server.version;
     server.read_applied[place] = server.applied[place];
-    const double there = send(server.place, at->worker, message_bytes_, server.busy_s, near) + (near ? kHop : 0);
-    there_s_[place] = std::max(there_s_[place], there);
-    if (--missing_[place] == 0) pushed.answered.emplace_back(at->worker, there_s_[place]);
+    pushed.answers.push_back({number, at->worker, server.busy_s});
     at = server.held.erase(at);
   }
 }
 
-// Servers of a node with fewer cores than servers take turns: the first of them that is asked is not the last.
+double ServersInTime::deliver(const Answer& answer) {
+  const auto& server = servers_[answer.server];
+  const auto place = static_cast<std::size_t>(answer.worker);
+  const bool near = in_place(answer.worker, server);
+  const double there = send(server.place, answer.worker, message_bytes_, answer.at_s, near) + (near ? kHop : 0);
+  there_s_[place] = std::max(there_s_[place], there);
+  return --missing_[place] == 0 ? there_s_[place] : -1;
+}
+
+// What a server computes it takes from its node's workers alike.
 void ServersInTime::charge(const Server& server, double work_s, Pushed& pushed) {
   const int node = sim_.all.topology().place(sim_.all.worker(server.place)).node;
   const auto found = on_node_.find(node);

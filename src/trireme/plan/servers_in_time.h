@@ -19,15 +19,23 @@ class ServersInTime {
  public:
   ServersInTime(Simulation& simulation, ps::Consistency consistency);
 
+  // A server's answer to a pull, ready to leave.
+  struct Answer {
+    std::size_t server = 0;
+    int worker = 0;
+    double at_s = 0;
+  };
   struct Pushed {
-    std::uint64_t staleness = 0;                   // of the share with most
-    double arrived_s = 0;                          // at the last server
-    std::vector<std::pair<int, double>> answered;  // workers whose pulls are answered by this, and when all is there
-    std::vector<std::pair<int, double>> taken;     // from compute, by worker: seconds of servers on its node
+    std::uint64_t staleness = 0;                          // of the share with most
+    double arrived_s = 0;                                 // at the last server
+    std::vector<Answer> answers;                          // that leave servers because of it
+    std::vector<std::pair<int, double>> taken;            // from compute, by worker: seconds of servers on its node
     double latency_s = 0, bandwidth_s = 0, coding_s = 0;  // of this push and a pull, alone
   };
   // A worker's push, and the pull that goes with it, leave at `now`. Calls come in the order of time.
   Pushed push(int worker, double now);
+  // Sends an answer. Where it was the last of a pull: when all of it is there; else negative.
+  double deliver(const Answer& answer);
   // Of the weights, by one worker, with nobody else there.
   double pull_alone(int worker) const;
 
@@ -47,9 +55,9 @@ class ServersInTime {
     std::vector<Held> held;
   };
   std::uint64_t minimum(const Server& server) const;
-  void take(Server& server, int worker, double arrived, Pushed& pushed);
+  void take(std::size_t number, int worker, double arrived, Pushed& pushed);
   void apply(Server& server, double& work_s);
-  void answer(Server& server, double now, Pushed& pushed);
+  void answer(std::size_t number, double now, Pushed& pushed);
   bool in_place(int worker, const Server& server) const;
   double send(int from, int to, double bytes, double now, bool in_place);
   void charge(const Server& server, double work_s, Pushed& pushed);

@@ -83,15 +83,27 @@ class WithServers : public OwnPace {
       }
     }
     access(Access::What::apply, worker, pushed.arrived_s);
-    steal(worker, pushed);
-    for (const auto& [who, at_s] : pushed.answered) {
-      events_.put(at_s + (coded_ ? code_.decode_s : 0), [this, who = who](double then) { answered(who, then); });
-    }
+    steal(pushed);
+    if (!pushed.answers.empty()) send_answers(std::move(pushed.answers));
     end_step(worker, now);
   }
 
+  // From when the first of them leaves, so that all messages come in the order of time, or nearly.
+  void send_answers(std::vector<ServersInTime::Answer> answers) {
+    std::ranges::stable_sort(answers, {}, &ServersInTime::Answer::at_s);
+    const double first = answers.front().at_s;
+    events_.put(first, [this, all = std::move(answers)](double) {
+      for (const auto& one : all) {
+        const double there = servers_.deliver(one);
+        if (there < 0) continue;
+        const double decoded = there + (coded_ ? code_.decode_s : 0);
+        events_.put(decoded, [this, who = one.worker](double then) { answered(who, then); });
+      }
+    });
+  }
+
   // What servers compute they take from workers of their nodes that compute.
-  void steal(int, const ServersInTime::Pushed& pushed) {
+  void steal(const ServersInTime::Pushed& pushed) {
     for (const auto& [who, seconds] : pushed.taken) {
       if (!state(who).waiting) workers_[static_cast<std::size_t>(who)].stolen_s += sim_.theft * seconds;
     }

@@ -5,12 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/median.h"
+#include "trireme/base/size.h"
 #include "trireme/plan/simulation.h"
 
 namespace trireme::plan {
 namespace {
-
-std::string milliseconds(double seconds) { return fmt::format("{:.3g} ms", 1e3 * seconds); }
 
 // What of the exchange's seconds weighs most, in words.
 std::string_view heaviest(const ExchangeParts& parts) {
@@ -26,7 +25,7 @@ std::string why_of(const Simulation& simulation, const Simulated& result) {
   const auto& mean = result.breakdown_s;
   const double compute = mean.forward + mean.backward + mean.optimizer + mean.other;
   const double share = result.step_s > 0 ? mean.exposed / result.step_s : 0;
-  std::string text = fmt::format("{} of compute and {} exposed", milliseconds(compute), milliseconds(mean.exposed));
+  std::string text = fmt::format("{} of compute and {} exposed", format_seconds(compute), format_seconds(mean.exposed));
   if (simulation.ranks == 1) return text + ": one worker exchanges nothing";
   if (share < 0.02) return text + ": compute bounds it";
   text += fmt::format(", most of the exchange is {}", heaviest(result.exchange_s));

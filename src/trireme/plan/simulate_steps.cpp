@@ -187,6 +187,7 @@ class Steps {
     if (sent.empty()) return;
     std::ranges::stable_sort(sent, {}, &Sent::begin);
     const auto ends = sim_.network.shared() ? by_flows(sent) : in_turn(sent);
+    result_.tier = std::max(result_.tier, sim_.network.shared() ? Tier::flows : Tier::max_plus);
     Pending pending{now_, waited, k};
     for (std::size_t i = 0; i < sent.size(); ++i) deliver(sent[i], ends[i], pending.ends, k);
     pending_.push_back(std::move(pending));

@@ -83,6 +83,7 @@ plan::Job job_of(const Config& config, const plan::Profile& profile, int workers
   job.servers = servers_of(config);
   job.steps = kSimulated;
   job.seed = static_cast<std::uint64_t>(config.seed);
+  job.own = true;
   if (in_backward && net) {
     job.turn = net->turn() == sync::Turn::in_line ? plan::Job::Turn::in_line : plan::Job::Turn::background;
   }
