@@ -189,7 +189,7 @@ TEST(Simulate, OneServerWithOneWire) {
   const double bytes = 4.0 * (4 << 20);
   const double all_at_once = parameter_server_form({4, bytes, kAlpha, 1 / kRate, 0}).time_one.value;
   EXPECT_LT(result.step_s, 0.122 + all_at_once);
-  EXPECT_NEAR(result.step_s, 0.122 + 5 * bytes / kRate + 2 * kAlpha, 1e-6 + 4 * kAlpha);
+  EXPECT_NEAR(result.step_s, 0.122 + 5 * bytes / kRate + 2 * kAlpha, 0.002);  // the first round is all at once
 }
 
 TEST(Simulate, AStragglerIsWaitedFor) {

@@ -16,9 +16,12 @@ OwnPace::OwnPace(Simulation& simulation, bool shares_tickets)
 Simulated OwnPace::run() {
   for (int worker = 0; worker < sim_.ranks; ++worker) start(worker, 0);
   events_.run();
-  if (counted_ > 0) {
-    result_.step_s = (end_s_ - zero_s_) * sim_.ranks / static_cast<double>(counted_);
+  double rate = 0;  // steps a second, of all workers
+  for (std::size_t w = 0; w < workers_.size(); ++w) {
+    const double seconds = workers_[w].end_s - workers_[w].zero_s;
+    if (seconds > 0) rate += static_cast<double>(result_.workers[w].steps) / seconds;
   }
+  if (rate > 0) result_.step_s = sim_.ranks / rate;
   std::ranges::stable_sort(result_.accesses, {}, &Access::at_s);
   return std::move(result_);
 }
@@ -28,7 +31,7 @@ void OwnPace::start(int worker, double now) {
   const bool more = shares_tickets_ ? tickets_ > 0 : one.step < sim_.warm + sim_.steps;
   if (!more) return;
   --tickets_;
-  if (one.step == sim_.warm && worker == 0) zero_s_ = now;
+  if (one.step == sim_.warm) one.zero_s = now;
   one.begun_s = now;
   one.factor = sim_.pace.factor(worker, one.step, now);
   one.course = sim_.job.strategy.course(sim_.at(worker, one.step));
@@ -68,12 +71,11 @@ void OwnPace::end_step(int worker, double now) {
   const double end = now + other;
   if (counts(worker)) {
     ++result_.workers[static_cast<std::size_t>(worker)].steps;
-    ++counted_;
+    one.end_s = end;
     if (worker == 0) {
       result_.breakdown_s.other += other;
-      result_.step_ends.push_back(end - zero_s_);
+      result_.step_ends.push_back(end - one.zero_s);
     }
-    end_s_ = std::max(end_s_, end);
   }
   ++one.step;
   events_.put(end, [this, worker](double then) { start(worker, then); });

@@ -43,10 +43,11 @@ class OwnPace {
   OwnPace(Simulation& simulation, bool shares_tickets);
 
   struct Worker {
-    std::int64_t step = 0;  // that it is in
-    double begun_s = 0;     // of its step
-    double stolen_s = 0;    // from compute to come
-    double factor = 1;      // of compute in this step
+    std::int64_t step = 0;         // that it is in
+    double begun_s = 0;            // of its step
+    double stolen_s = 0;           // from compute to come
+    double factor = 1;             // of compute in this step
+    double zero_s = 0, end_s = 0;  // of its steps that count
     sync::Course course;
   };
   // A step of the worker begins: what comes before forward is up to the strategy, who goes on with compute().
@@ -74,8 +75,6 @@ class OwnPace {
 
   const bool shares_tickets_;
   std::int64_t tickets_;  // that are left, of all
-  std::int64_t counted_ = 0;
-  double zero_s_ = 0, end_s_ = 0;
 };
 
 }  // namespace trireme::plan

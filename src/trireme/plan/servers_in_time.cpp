@@ -19,7 +19,9 @@ ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency
   share_bytes_ = simulation.model_bytes / count;
   message_bytes_ = (coded_ ? code.bytes : simulation.model_bytes) / count;
   fold_s_ = share_bytes_ * profile.pack_s_per_byte / 2;
-  update_s_ = share_bytes_ * profile.update_s_per_byte;
+  // Where workers have no optimizer to measure: gradient, weights and momentum read, weights and momentum written.
+  const double update = profile.update_s_per_byte > 0 ? profile.update_s_per_byte : 2.5 * profile.pack_s_per_byte;
+  update_s_ = share_bytes_ * update;
   give_s_ = share_bytes_ * profile.pack_s_per_byte / 2;
   decode_s_ = coded_ ? code.decode_s / count : 0;
   encode_s_ = coded_ ? code.encode_s / count : 0;
