@@ -203,6 +203,24 @@ TEST(Simulate, AStragglerIsWaitedFor) {
   EXPECT_GT(slow.exchange_s.waiting, 0.05);
 }
 
+TEST(Simulate, AMeshIsPlayedByItsPipelineAndTheNetwork) {
+  std::vector<ExampleLayer> layers;
+  for (int k = 0; k < 8; ++k)
+    layers.push_back({"layer" + std::to_string(k), 1 << 20, 1024, 0.01, 0.02, 1 << 20, 1 << 18});
+  const auto profile = example_profile("chain", layers, 16);
+  auto job = job_of(profile, "allreduce");
+  job.mesh = {2, 2, 1};
+  job.micro_batches = 4;
+  const auto slow = simulate(flat_cluster(4, kAlpha, 1e8), job), fast = simulate(flat_cluster(4, kAlpha, 1e10), job);
+  EXPECT_LT(fast.step_s, slow.step_s);
+  // 2 stages of 120 ms of compute, 4 micro-batches: a quarter more for filling and draining.
+  EXPECT_NEAR(fast.step_s, 0.120 * 1.25, 0.02);
+  EXPECT_GT(fast.memory_bytes, 0);
+  EXPECT_GT(fast.bytes_sent, 2.0 * profile.gradient_bytes());
+  job.mesh = {4, 2, 1};
+  EXPECT_THROW(simulate(flat_cluster(4, kAlpha, 1e10), job), ConfigError);
+}
+
 TEST(Simulate, TracesHaveARunsNames) {
   const auto profile = plain_profile();
   auto job = job_of(profile, "allreduce");

@@ -46,6 +46,21 @@ double all_reduce_s(const Simulation& simulation, double bytes) {
       .alone(plain_legs(static_cast<std::size_t>(bytes) / sizeof(float)));
 }
 
+// In a step, by all workers: gradients over replicas, activations and their gradients over cuts, sums inside layers.
+double bytes_sent(const Simulation& simulation, const MeshOption& option) {
+  const auto& shape = simulation.job.mesh;
+  const auto& layers = simulation.profile.layers;
+  double bytes = 2.0 * (shape.data - 1) * simulation.model_bytes;
+  for (std::size_t end : option.split.ends) {
+    if (end < layers.size())
+      bytes += 2.0 * static_cast<double>(layers[end - 1].output_bytes) * shape.data * shape.tensor;
+  }
+  for (const auto& layer : layers) {
+    if (layer.splittable) bytes += 2.0 * (shape.tensor - 1) * static_cast<double>(layer.tensor_bytes) * shape.data;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 Simulated simulate_mesh(Simulation& simulation) {
@@ -93,11 +108,14 @@ Simulated simulate_mesh(Simulation& simulation) {
                         .optimizer = optimizer,
                         .other = simulation.cost.other};
   result.breakdown_s.exposed = std::max(0.0, option.step_s - compute / (job.mesh.pipe * job.mesh.tensor));
+  result.exchange_s.bandwidth = exchange;
   result.memory_bytes = option.memory_bytes;
   result.why = option.why;
   result.step_ends.assign(1, result.step_s);
   result.samples_per_s = batch / result.step_s;
-  result.workers.resize(static_cast<std::size_t>(simulation.ranks), {compute / simulation.ranks, 0, 1, 0});
+  const auto each = static_cast<std::uint64_t>(bytes_sent(simulation, option) / simulation.ranks);
+  result.workers.resize(static_cast<std::size_t>(simulation.ranks),
+                        {compute / simulation.ranks, result.breakdown_s.exposed, 1, each});
   return result;
 }
 
