@@ -1,0 +1,141 @@
+// Workers at their own pace, in a co-simulation: reads and updates in the order of the simulator's time.
+#include <map>
+
+#include "trireme/plan/lesson.h"
+
+namespace trireme::plan {
+namespace {
+
+using sync::Exchange;
+
+// What a worker sends to its servers, there and decoded again.
+class Sender {
+ public:
+  Sender(const School& school, int worker) {
+    const compress::Surroundings around{.seed = school.job.seed,
+                                        .rank = worker,
+                                        .workers = school.workers,
+                                        .steps_per_epoch = school.lesson.steps,
+                                        .momentum = school.rules.takes_momentum() ? school.lesson.momentum : 0};
+    if (school.rules.none()) return;
+    int number = 0;
+    for (const auto& one : SmallModel::tensors()) {
+      const compress::Tensor tensor{one.name, one.count, one.rows, number++};
+      codecs_.push_back({school.rules.of(tensor).make(tensor, around), one.count});
+    }
+  }
+  void pass(std::span<float> gradient) {
+    std::size_t at = 0;
+    for (auto& [codec, count] : codecs_) {
+      const auto part = gradient.subspan(at, count);
+      message_.resize(codec->most_bytes(count) + compress::Codec::kHeader);
+      const auto bytes = codec->encode(0, part, message_.data(), nullptr);
+      codec->decode({message_.data(), bytes}, part);
+      at += count;
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::unique_ptr<compress::Codec>, std::size_t>> codecs_;
+  std::vector<std::byte> message_;
+};
+
+class Replay {
+ public:
+  Replay(const School& school, const Simulated& simulated, const Exchange& exchange)
+      : school_(school), simulated_(simulated), exchange_(exchange), shown_(school.model.start()) {
+    const bool late = exchange.what == Exchange::What::push_pull && (exchange.clock.async || exchange.clock.s > 0);
+    const auto pace =
+        late ? sync::without_momentum(school.lesson.momentum, 4) : sync::Strategy::Pace{school.lesson.momentum, 1};
+    manner_ = manner_of(*school.job.strategy.kind, school.rules, pace, school.lesson.momentum);
+    common_.momentum = manner_.momentum;
+    for (int worker = 0; worker < school.workers; ++worker) {
+      own_.push_back(shown_);
+      read_.push_back(shown_);
+      optimizers_.push_back({manner_.momentum});
+      senders_.emplace_back(school, worker);
+      clocks_.push_back(0);
+    }
+  }
+
+  LossCurve run() {
+    LossCurve curve;
+    std::int64_t applied = 0;
+    for (const auto& access : simulated_.accesses) {
+      const auto worker = static_cast<std::size_t>(access.worker);
+      if (access.what == Access::What::read) {
+        read_[worker] = pairs() ? own_[worker] : shown_;
+      } else if (access.what == Access::What::average) {
+        average(own_[worker], own_[static_cast<std::size_t>(access.peer)]);
+      } else {
+        apply(access);
+        if (++applied % (kLook * school_.workers) != 0) continue;
+        const double loss = school_.model.loss(pairs() ? mean() : shown_);
+        if (!std::isfinite(loss)) break;
+        curve.add(static_cast<double>(applied) * school_.lesson.batch, loss);
+        if (curve.reached(school_.target)) break;
+      }
+    }
+    return curve;
+  }
+
+ private:
+  bool pairs() const { return exchange_.what == Exchange::What::ask; }
+  double lr() const { return school_.lesson.lr * manner_.rate; }
+
+  static void average(Weights& a, Weights& b) {
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] = 0.5f * (a[i] + b[i]);
+  }
+
+  void apply(const Access& access) {
+    const auto worker = static_cast<std::size_t>(access.worker);
+    Weights gradient(SmallModel::kCount);
+    school_.model.gradient(read_[worker], access.worker, access.step, school_.lesson.batch, gradient);
+    if (pairs()) return optimizers_[worker].step(own_[worker], gradient, lr());
+    for (float& g : gradient) g /= static_cast<float>(school_.workers);
+    if (exchange_.what == Exchange::What::shared) return optimizers_[worker].step(shown_, gradient, lr());
+    senders_[worker].pass(gradient);
+    push(worker, std::move(gradient));
+  }
+
+  // As the servers' clocks have it: a clock's pushes become one update once they are visible.
+  void push(std::size_t worker, Weights gradient) {
+    const auto clock = clocks_[worker]++;
+    auto& sum = waiting_[clock];
+    if (sum.empty()) sum.assign(gradient.size(), 0.0f);
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += gradient[i];
+    const auto minimum = *std::ranges::min_element(clocks_);
+    while (!waiting_.empty() && exchange_.clock.visible(waiting_.begin()->first, minimum)) {
+      common_.step(shown_, waiting_.begin()->second, lr());
+      waiting_.erase(waiting_.begin());
+    }
+  }
+
+  Weights mean() const {
+    Weights all(SmallModel::kCount, 0.0f);
+    for (const auto& one : own_) {
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] += one[i] / static_cast<float>(own_.size());
+    }
+    return all;
+  }
+
+  const School& school_;
+  const Simulated& simulated_;
+  const Exchange exchange_;
+  Manner manner_;
+  Weights shown_;  // the servers', or those that all share
+  std::vector<Weights> own_, read_;
+  Sgd common_;
+  std::vector<Sgd> optimizers_;
+  std::vector<Sender> senders_;
+  std::vector<std::uint64_t> clocks_;
+  std::map<std::uint64_t, Weights> waiting_;
+};
+
+}  // namespace
+
+LossCurve learn_in_order(const School& school, const Simulated& simulated, const Exchange& exchange) {
+  return Replay(school, simulated, exchange).run();
+}
+
+}  // namespace trireme::plan
