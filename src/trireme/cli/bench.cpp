@@ -92,7 +92,7 @@ void add_bench(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   command
       ->add_option("NAME", flags->what,
-                   "The collective: all-reduce, broadcast, barrier, …; or ps, ps-soak, codec, ddp, parallel")
+                   "The collective: all-reduce, broadcast, barrier, …; or ps, ps-soak, codec, simulate, ddp, parallel")
       ->required();
   command->add_option("-n,--ranks,--workers,--nproc-per-node", flags->ranks, "Ranks on this host")
       ->capture_default_str();

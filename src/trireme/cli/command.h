@@ -12,18 +12,19 @@ struct Exit {
 // Adds the subcommand's options to `app`; the callback runs when it was chosen. Errors are thrown, never printed.
 using Command = void (*)(CLI::App& app);
 
-void add_run(CLI::App& app);            // run.cpp
-void add_check(CLI::App& app);          // check.cpp
-void add_cost(CLI::App& app);           // cost.cpp
-void add_explain(CLI::App& app);        // explain.cpp
-void add_tune(CLI::App& app);           // tune.cpp
-void add_diff(CLI::App& app);           // diff.cpp
-void add_simulate(CLI::App& app);       // simulate.cpp
-void add_serve(CLI::App& app);          // serve.cpp
-void add_bench(CLI::App& app);          // bench.cpp, bench/worker.cpp
-void add_bench_ps(CLI::App& app);       // bench_ps.cpp, bench_ps_worker.cpp
-void add_bench_codec(CLI::App& app);    // bench_codec.cpp
-void add_bench_predict(CLI::App& app);  // bench_predict.cpp, bench/predict_calls.cpp
-void add_ps_soak(CLI::App& app);        // ps_soak.cpp, ps_soak_worker.cpp
+void add_run(CLI::App& app);             // run.cpp
+void add_check(CLI::App& app);           // check.cpp
+void add_cost(CLI::App& app);            // cost.cpp
+void add_explain(CLI::App& app);         // explain.cpp
+void add_tune(CLI::App& app);            // tune.cpp
+void add_diff(CLI::App& app);            // diff.cpp
+void add_simulate(CLI::App& app);        // simulate.cpp
+void add_serve(CLI::App& app);           // serve.cpp
+void add_bench(CLI::App& app);           // bench.cpp, bench/worker.cpp
+void add_bench_ps(CLI::App& app);        // bench_ps.cpp, bench_ps_worker.cpp
+void add_bench_codec(CLI::App& app);     // bench_codec.cpp
+void add_bench_predict(CLI::App& app);   // bench_predict.cpp, bench/predict_calls.cpp
+void add_bench_simulate(CLI::App& app);  // bench_simulate.cpp, bench/simulate_cases.cpp
+void add_ps_soak(CLI::App& app);         // ps_soak.cpp, ps_soak_worker.cpp
 
 }  // namespace trireme::cli

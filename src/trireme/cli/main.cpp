@@ -23,7 +23,7 @@ bool wants_torch(int argc, char** argv) {
 
 // Some benchmarks are commands of their own.
 void join_bench_words(std::vector<std::string>& words) {
-  constexpr std::array<std::string_view, 4> kOwn{"ps", "ps-soak", "codec", "predict"};
+  constexpr std::array<std::string_view, 5> kOwn{"ps", "ps-soak", "codec", "predict", "simulate"};
   if (words.size() < 2 || words[0] != "bench" || std::ranges::find(kOwn, words[1]) == kOwn.end()) return;
   words[1] = "bench-" + words[1];
   words.erase(words.begin());
@@ -49,6 +49,7 @@ int main(int argc, char** argv) {
   trireme::cli::add_bench(app);
   trireme::cli::add_bench_ps(app);
   trireme::cli::add_bench_codec(app);
+  trireme::cli::add_bench_simulate(app);
   trireme::cli::add_bench_predict(app);
   trireme::cli::add_ps_soak(app);
   try {

@@ -3,18 +3,24 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "trireme/base/available_memory.h"
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/cli/command.h"
 #include "trireme/collective/communicator.h"
 #include "trireme/collective/measure.h"
+#include "trireme/net/cores.h"
+#include "trireme/net/emulate/network.h"
 #include "trireme/net/launch/launch.h"
 #include "trireme/net/world.h"
+#include "trireme/plan/cluster.h"
 
 namespace trireme::cli {
 namespace {
@@ -24,6 +30,7 @@ struct Options {
   std::string transport = "shm";
   bool dry_run = false;
   bool json = false;
+  std::string cluster;  // a file to write
 };
 
 void print_curve(const char* title, const Curve& curve, bool rate) {
@@ -52,6 +59,38 @@ void print(const Tuning& tuning, std::string_view transport, double seconds) {
   fmt::print("{} in {:.1f} s, kept in {}\n", tuning.source, seconds, tuning_path(transport));
 }
 
+int ranks_of_a_host(int ranks) {
+  int local = net::world_from_environment().local_size;
+  // On emulated hosts all ranks are on this one.
+  if (const char* hosts = std::getenv("TRIREME_HOSTS"); hosts != nullptr) {
+    const auto network = net::parse_emulated_network(hosts, net::kNoLimit, net::kNoLatency);
+    if (network.hosts > 0) local = ranks / network.hosts;
+  }
+  return local >= 1 && ranks % local == 0 ? local : ranks;
+}
+
+// What was measured as a cluster for `trireme simulate` and `trireme plan`: the hosts of this job, each with its ranks.
+void write_cluster(const Tuning& tuning, const Communicator& comm, const std::string& path) {
+  const int on_each = comm.transport() == "inproc" ? comm.size() : ranks_of_a_host(comm.size());
+  plan::Cluster cluster = plan::host_cluster(on_each, tuning.model);
+  plan::NodeClass& node = cluster.nodes.front();
+  node.count = comm.size() / on_each;
+  node.cores = net::usable_cores();
+  node.memory_bytes = available_memory().value_or(0);
+  node.inline_limit = tuning.inline_limit;
+  node.shares_memory = comm.transport() != "tcp";
+  if (node.count > 1) {
+    cluster.wiring.kind = "star";
+    cluster.links.front() = {"between-hosts", tuning.model.message, true};
+  }
+  std::ofstream file(path);
+  file << "# " << machine_fingerprint() << ", as `trireme tune --cluster` measured it over " << comm.transport()
+       << " with " << comm.size() << " ranks.\n# docs/clusters.md says what every key means.\n"
+       << plan::to_toml(cluster);
+  file.close();
+  if (!file) throw Error(path + ": cannot be written");
+}
+
 void measure(Communicator& comm, const Options& options) {
   const bool shows = comm.rank() == 0 && isatty(STDERR_FILENO) != 0;
   const double start = now_seconds();
@@ -61,6 +100,7 @@ void measure(Communicator& comm, const Options& options) {
   if (shows) fmt::print(stderr, "\r\x1b[K");
   if (comm.rank() != 0) return;
   if (!options.dry_run) save_tuning(tuning, comm.transport());
+  if (!options.cluster.empty()) write_cluster(tuning, comm, options.cluster);
   if (options.json) {
     auto line = to_json(tuning);
     line["transport"] = comm.transport();
@@ -87,6 +127,7 @@ void tune(const Options& options) {
   spec.command = {net::own_program(), "tune"};
   if (options.dry_run) spec.command.push_back("--dry-run");
   if (options.json) spec.command.push_back("--json");
+  if (!options.cluster.empty()) spec.command.insert(spec.command.end(), {"--cluster", options.cluster});
   spec.workers = options.ranks;
   spec.transport = options.transport;
   spec.output = net::Output::passthrough;
@@ -105,6 +146,7 @@ void add_tune(CLI::App& app) {
       ->check(CLI::IsMember({"inproc", "shm", "tcp"}))
       ->capture_default_str();
   tune_app->add_flag("--dry-run", options->dry_run, "measure and print, but keep nothing");
+  tune_app->add_option("--cluster", options->cluster, "also write what was measured as a cluster.toml");
   tune_app->add_flag("--json", options->json, "one JSON object");
   tune_app->callback([options] { tune(*options); });
 }

@@ -1,5 +1,9 @@
-// Closed forms as a tier: where all ranks begin at once, links are equal and straight lines, and the schedule treats
-// all ranks alike, all end together when the textbook says.
+// Closed forms as a tier: where all ranks begin at once, links are equal and the schedule treats all ranks alike, all
+// end together when the textbook says.
+//
+// Ring and round-robin send one part of n/P bytes in every round. Where P does not divide n the larger parts decide: on
+// the way of one of them, or at its owner, every round is one of a larger part. The last rank ends exactly then; ranks
+// that have only smaller ones, a few bytes earlier, are taken to end with it.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -10,45 +14,65 @@
 namespace trireme::plan {
 namespace {
 
-// Those in which every rank does the same in every round; for powers of two where `doubling`.
-struct Symmetric {
-  std::string_view name;
-  bool doubling;
-};
-constexpr std::array kSymmetric{Symmetric{"ring", false},     Symmetric{"round-robin", false},
-                                Symmetric{"butterfly", true}, Symmetric{"halving-doubling", true},
-                                Symmetric{"halving", true},   Symmetric{"circulant", true},
-                                Symmetric{"bruck", true},     Symmetric{"dissemination", true}};
+// Those in which every rank does the same in every round: of any number of ranks, or of a power of two.
+constexpr std::array<std::string_view, 2> kOnePart{"ring", "round-robin"};
+constexpr std::array<std::string_view, 6> kDoubling{"butterfly", "halving-doubling", "halving", "circulant",
+                                                    "bruck",     "dissemination"};
 
-bool applies(const Playing& playing) {
+bool begin_at_once(std::span<const double> begins) {
+  return std::ranges::all_of(begins, [&](double begin) { return begin == begins.front(); });
+}
+
+bool has(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// α, β as the form wants them; none where it does not apply.
+std::optional<Symbols> symbols_of(const Playing& playing) {
   const Call& shape = playing.shape;
-  const auto found = std::ranges::find(kSymmetric, playing.algorithm.name, &Symmetric::name);
-  if (found == kSymmetric.end() || playing.observe || playing.traffic != nullptr || shape.ranks < 2) return false;
-  if (found->doubling && !std::has_single_bit(static_cast<unsigned>(shape.ranks))) return false;
-  if (!has_blocks(shape.what) && shape.count % static_cast<std::size_t>(shape.ranks) != 0) return false;
-  if (shape.count == 0 && shape.what != Collective::barrier) return false;
   const Network& network = playing.network;
-  if (!network.uniform() || network.node(0).inside.copy > 0) return false;
-  const auto first = playing.begins.front();
-  return std::ranges::all_of(playing.begins, [&](double begin) { return begin == first; });
+  const auto P = static_cast<std::size_t>(shape.ranks);
+  const bool blocks = has_blocks(shape.what);
+  std::size_t elements = blocks ? shape.count * P : shape.count;
+  Symbols symbols{shape.ranks, 0, 0, 0, network.node(0).inside.gamma};
+  if (has(kOnePart, playing.algorithm.name)) {
+    elements = (elements + P - 1) / P * P;
+    symbols.alpha = network.message(0, 1, static_cast<double>(elements / P * playing.element));
+  } else {
+    const Curve* line = network.line();
+    const bool even = std::has_single_bit(P) && (blocks || elements % P == 0);
+    if (!has(kDoubling, playing.algorithm.name) || !even || line == nullptr) return std::nullopt;
+    symbols.alpha = line->start;
+    symbols.beta = line->slope;
+  }
+  symbols.bytes = static_cast<double>(elements * playing.element);
+  return symbols;
 }
 
 }  // namespace
 
-std::optional<Played> play_closed_form(const Playing& playing) {
-  if (!applies(playing)) return std::nullopt;
-  const Network& network = playing.network;
-  const Curve* line = network.line();
-  if (line == nullptr) return std::nullopt;
+std::optional<Played> play_closed_form(const Playing& playing, const Schedule& schedule) {
   const Call& shape = playing.shape;
-  const double bytes = static_cast<double>(shape.count * playing.element) * (has_blocks(shape.what) ? shape.ranks : 1);
-  const auto form = closed_form(shape.what, playing.algorithm.name,
-                                {shape.ranks, bytes, line->start, line->slope, network.node(0).inside.gamma});
+  const Network& network = playing.network;
+  const bool empty = shape.count == 0 && shape.what != Collective::barrier;
+  if (shape.ranks < 2 || empty || playing.observe || !network.uniform() || network.node(0).inside.copy > 0) {
+    return std::nullopt;
+  }
+  if (playing.traffic != nullptr && !schedule.shift) return std::nullopt;
+  if (!begin_at_once(playing.begins)) return std::nullopt;
+  const auto symbols = symbols_of(playing);
+  const auto form = symbols ? closed_form(shape.what, playing.algorithm.name, *symbols) : std::nullopt;
   if (!form) return std::nullopt;
   const double end = playing.begins.front() + form->time_one.value;
   std::fill(playing.ends.begin(), playing.ends.end(), end);
-  const double rounds = form->rounds.value;
-  return Played{Tier::closed_form, end, static_cast<std::uint64_t>(rounds * shape.ranks + .5)};
+  if (playing.traffic != nullptr) count_shifts(playing, schedule);
+  const auto rounds = static_cast<std::uint64_t>(form->rounds.value + .5);
+  auto messages = rounds * static_cast<std::uint64_t>(shape.ranks);
+  // Parts of no element are not sent.
+  if (schedule.shift && schedule.parts.count < static_cast<std::size_t>(shape.ranks)) {
+    messages = rounds * schedule.parts.count;
+  }
+  return Played{Tier::closed_form, end, messages};
 }
 
 }  // namespace trireme::plan

@@ -72,10 +72,6 @@ Played by_max_plus(const Playing& playing, const Schedule& schedule) {
   return schedule.shift && !playing.observe ? play_shifts(playing, schedule) : play_max_plus(playing);
 }
 
-}  // namespace
-
-namespace {
-
 // What was measured of whole calls says how much longer they take than their messages do, once all have come.
 void correct(const Playing& playing, Played& played, double last_begin) {
   const double factor = playing.network.correction(playing.algorithm, playing.shape, type_of(playing.element));
@@ -95,11 +91,9 @@ Played play(const Network& network, const Algorithm& algorithm, const Call& shap
   check(playing);
   if (algorithm.shared) return play_shared_memory(playing);
   const double last_begin = *std::max_element(begins.begin(), begins.end());  // before ends, which may be its memory
-  auto played = play_closed_form(playing);
-  if (!played) {
-    const Schedule schedule = first_schedule(playing);
-    played = messages_meet(playing, schedule) ? play_flows(playing) : by_max_plus(playing, schedule);
-  }
+  const Schedule schedule = first_schedule(playing);
+  auto played = play_closed_form(playing, schedule);
+  if (!played) played = messages_meet(playing, schedule) ? play_flows(playing) : by_max_plus(playing, schedule);
   correct(playing, *played, last_begin);
   return *played;
 }
@@ -112,7 +106,7 @@ Played play_by(Tier tier, const Network& network, const Algorithm& algorithm, co
   if (!algorithm.shared) {
     if (tier == Tier::max_plus) return by_max_plus(playing, first_schedule(playing));
     if (tier == Tier::flows) return play_flows(playing);
-    if (auto played = play_closed_form(playing)) return *played;
+    if (auto played = play_closed_form(playing, first_schedule(playing))) return *played;
   }
   throw ConfigError(fmt::format("{} by {} has no {} here", name(shape.what), algorithm.name, name(tier)));
 }

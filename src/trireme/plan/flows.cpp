@@ -35,6 +35,7 @@ void Flows::start(double at, int from, int to, double bytes, int id) {
   message.latency_s = network_.latency(from, to);
   message.transfer_s = network_.message(from, to, bytes) - message.latency_s;
   message.stage = Stage::asked;
+  message.order = started_++;
   events_.set(id, at);
 }
 
@@ -56,7 +57,6 @@ bool Flows::take_wires(int id) {
 void Flows::arrive(int id) {
   if (!take_wires(id)) {
     messages_[id].stage = Stage::waits_for_wires;
-    events_.erase(id);
     for (int end : {messages_[id].from, messages_[id].to}) {
       wires_[network_.topology().place(network_.worker(end)).node].waiting.push_back(id);
     }
@@ -128,16 +128,14 @@ double Flows::next() {
   return events_.empty() ? kNever : std::max(now_, events_.time());
 }
 
-void Flows::step(std::vector<int>& ended) {
-  const double time = next();
-  if (time == kNever) return;
-  now_ = time;
-  const std::size_t before = ended.size();
-  for (const double last = time * (1 + kAtOnce); !events_.empty() && events_.time() <= last;) {
+// All that is due, but for messages that come: they are noted.
+void Flows::pass(double last, std::vector<int>& ended) {
+  while (!events_.empty() && events_.time() <= last) {
     const int id = events_.top();
     switch (messages_[id].stage) {
       case Stage::asked:
-        arrive(id);
+        events_.pop();
+        asked_.push_back(id);
         break;
       case Stage::latency:
         depart(id);
@@ -152,6 +150,21 @@ void Flows::step(std::vector<int>& ended) {
         ended.push_back(id);
     }
   }
+}
+
+void Flows::step(std::vector<int>& ended) {
+  const double time = next();
+  if (time == kNever) return;
+  now_ = time;
+  const std::size_t before = ended.size();
+  const double last = time * (1 + kAtOnce);
+  do {
+    pass(last, ended);
+    // In the order of starting, for the wires.
+    std::ranges::sort(asked_, {}, [&](int id) { return messages_[id].order; });
+    for (int id : asked_) arrive(id);
+    asked_.clear();
+  } while (!events_.empty() && events_.time() <= last);
   for (std::size_t i = before; i < ended.size(); ++i) drop_wires(ended[i]);
 }
 

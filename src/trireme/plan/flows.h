@@ -4,6 +4,7 @@
 // starting; then its latency; then its bytes flow, never faster than they would alone. When a message comes or goes
 // only the rates that this changes are solved anew.
 #pragma once
+#include <cstdint>
 #include <vector>
 
 #include "trireme/plan/fair_share.h"
@@ -34,6 +35,7 @@ class Flows {
     double transfer_s = 0;  // alone
     double latency_s = 0;
     int flow = -1;
+    std::uint64_t order = 0;  // of starting
     Stage stage = Stage::idle;
   };
   struct Wires {
@@ -41,6 +43,7 @@ class Flows {
     std::vector<int> waiting;  // messages that want one, in order
   };
 
+  void pass(double last, std::vector<int>& ended);
   void arrive(int id);
   bool take_wires(int id);
   void depart(int id);
@@ -54,7 +57,8 @@ class Flows {
   std::vector<int> message_of_;  // by flow
   std::vector<Wires> wires_;     // by node
   IndexedHeap events_;           // of messages
-  std::vector<int> links_;
+  std::vector<int> links_, asked_;
+  std::uint64_t started_ = 0;
   double now_ = 0;
   bool settled_ = true;
 };

@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "trireme/base/error.h"
+#include "trireme/base/json_place.h"
 
 namespace trireme::plan {
 namespace {
@@ -68,7 +69,7 @@ JsonFile::JsonFile(std::string_view text, std::string file) : text_(text), file_
 }
 
 void JsonFile::fail(const Place& place, std::string_view what) const {
-  throw DataError(fmt::format("{}: {}: {}", file_, key_text(place), what));
+  throw DataError(fmt::format("{}:{}: {}: {}", file_, json_line(text_, place.to_string()), key_text(place), what));
 }
 
 const JsonFile::Json& JsonFile::at(const Place& place, std::string_view expected) const {

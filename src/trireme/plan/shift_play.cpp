@@ -7,7 +7,6 @@
 // Parts have two sizes at most, so c and g are one of two values wherever all ranks and links are alike.
 #include <algorithm>
 #include <limits>
-#include <map>
 
 #include "trireme/plan/tiers.h"
 
@@ -74,11 +73,10 @@ class ShiftClock {
       if (distance != distance_) price(distance);
       exchange(distance, turn(shift.part), shift.reduces);
       played.messages += static_cast<std::uint64_t>(bytes_[0] > 0 ? P_ : larger_);
-      if (playing_.traffic != nullptr) ++sent_[distance][turn(shift.part)];
     }
     std::copy_n(e_.begin(), P_, playing_.ends.begin());
     played.end_s = *std::max_element(e_.begin(), e_.begin() + P_);
-    if (playing_.traffic != nullptr) count_traffic();
+    if (playing_.traffic != nullptr) count_shifts(playing_, schedule_);
     return played;
   }
 
@@ -131,29 +129,6 @@ class ShiftClock {
     stretches(P_, turn(part - d), larger_, receive(1), receive(0));
   }
 
-  // By distance, how many larger parts each rank sent: a window of offsets that slides over the ranks.
-  void count_traffic() {
-    const auto lesser = static_cast<std::uint64_t>(bytes_[0]), greater = static_cast<std::uint64_t>(bytes_[1]);
-    for (const auto& [distance, by_part] : sent_) {
-      std::uint64_t rounds = 0;
-      std::vector<std::uint64_t> times(static_cast<std::size_t>(P_));  // by offset
-      for (const auto& [part, n] : by_part) {
-        times[part] = n;
-        rounds += n;
-      }
-      // Rank r sends a larger part in the rounds whose offset is in [−r, larger − r).
-      std::uint64_t large = 0;
-      for (int offset = 0; offset < larger_; ++offset) large += times[offset];
-      for (int r = 0; r < P_; ++r) {
-        const int to = (r + distance) % P_;
-        if (lesser > 0) playing_.traffic->add(network_, r, to, lesser, rounds - large);
-        if (large > 0) playing_.traffic->add(network_, r, to, greater, large);
-        large += times[turn(-r - 1)];
-        large -= times[turn(larger_ - r - 1)];
-      }
-    }
-  }
-
   const Playing& playing_;
   const Network& network_;
   const Schedule& schedule_;
@@ -162,9 +137,8 @@ class ShiftClock {
   const double bytes_[2];  // of a lesser part, of a larger one
   const int larger_;       // how many of these there are
   std::vector<double> e_, t_, idle_;
-  std::vector<double> cost_[2], gamma_[2];            // by size; by rank, or one for all
-  int distance_ = 0;                                  // that cost_ is for
-  std::map<int, std::map<int, std::uint64_t>> sent_;  // rounds, by distance and offset of the part
+  std::vector<double> cost_[2], gamma_[2];  // by size; by rank, or one for all
+  int distance_ = 0;                        // that cost_ is for
 };
 
 }  // namespace

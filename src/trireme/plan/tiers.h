@@ -17,11 +17,14 @@ struct Playing {
   const Observer& observe;
 };
 
-Played play_shared_memory(const Playing& playing);                     // collective_time.cpp
-Played play_max_plus(const Playing& playing);                          // max_plus.cpp
-Played play_shifts(const Playing& playing, const Schedule& schedule);  // shift_play.cpp: max-plus
-Played play_flows(const Playing& playing);                             // flow_play.cpp
-std::optional<Played> play_closed_form(const Playing& playing);        // closed_play.cpp
+Played play_shared_memory(const Playing& playing);                                         // collective_time.cpp
+Played play_max_plus(const Playing& playing);                                              // max_plus.cpp
+Played play_shifts(const Playing& playing, const Schedule& schedule);                      // shift_play.cpp: max-plus
+Played play_flows(const Playing& playing);                                                 // flow_play.cpp
+std::optional<Played> play_closed_form(const Playing& playing, const Schedule& schedule);  // closed_play.cpp
+
+// Adds to the traffic what a schedule of shifts sends (shift_traffic.cpp).
+void count_shifts(const Playing& playing, const Schedule& schedule);
 
 // Whether messages of this call can slow each other down (tier_choice.cpp). `schedule` is rank 0's.
 bool messages_meet(const Playing& playing, const Schedule& schedule);
