@@ -9,6 +9,7 @@ namespace trireme::plan {
 namespace {
 
 constexpr double kSlack = 1e-11;  // relative: what rounding may do to a rate
+constexpr int kExact = 256;       // changes of a sum before it is made anew
 
 }  // namespace
 
@@ -44,8 +45,10 @@ void FairShare::remove(int id) {
     over.flows[hop.position] = last;
     flows_[last.flow].hops[last.hop].position = hop.position;
     over.flows.pop_back();
+    change_used(over, -flow.rate);
     if (!std::exchange(over.dirty, true)) dirty_.push_back(hop.link);
   }
+  bind(flow, -1);
   if (flow.chosen) {
     flow.chosen = false;
     std::erase(chosen_, id);
@@ -61,11 +64,30 @@ void FairShare::choose(int id) {
   chosen_.push_back(id);
 }
 
+void FairShare::bind(Flow& flow, int link) {
+  if (flow.bottleneck >= 0) --links_[flow.bottleneck].bound;
+  if (link >= 0) ++links_[link].bound;
+  flow.bottleneck = link;
+}
+
+void FairShare::change_used(Link& over, double by) {
+  over.used += by;
+  ++over.changes;
+}
+
+// Not while some rates are in the sum and others not yet.
+void FairShare::make_exact(Link& over) {
+  if (over.changes < kExact) return;
+  over.changes = 0;
+  over.used = 0;
+  for (const Entry& entry : over.flows) over.used += flows_[entry.flow].rate;
+}
+
 void FairShare::settle(int id, double rate, int bottleneck) {
   Flow& flow = flows_[id];
   flow.open = false;
   flow.rate = rate;
-  flow.bottleneck = bottleneck;
+  bind(flow, bottleneck);
   for (const Hop& hop : flow.hops) {
     Link& over = links_[hop.link];
     over.left -= rate;
@@ -88,19 +110,17 @@ void FairShare::fill() {
       if (!std::exchange(over.touched, true)) {
         touched_.push_back(hop.link);
         over.open = over.chosen = 0;
+        over.left = over.capacity - over.used;
         over.level = -1;
         over.fastest = 0;
       }
+      over.left += flows_[id].before;
       ++over.open;
       ++over.chosen;
     }
   }
   for (int link : touched_) {
-    Link& over = links_[link];
-    over.left = over.capacity;
-    if (over.chosen < static_cast<int>(over.flows.size())) {
-      for (const Entry& entry : over.flows) over.left -= flows_[entry.flow].chosen ? 0 : flows_[entry.flow].rate;
-    }
+    const Link& over = links_[link];
     queue_.emplace_back(std::max(0.0, over.left) / over.open, link);
   }
   std::make_heap(queue_.begin(), queue_.end(), std::greater<>());
@@ -137,7 +157,7 @@ void FairShare::ask_others() {
   for (std::size_t t = 0; t < touched_.size(); ++t) {
     const int link = touched_[t];
     const Link& over = links_[link];
-    if (over.chosen == static_cast<int>(over.flows.size())) continue;
+    if (over.chosen == static_cast<int>(over.flows.size()) || (over.level < 0 && over.bound == 0)) continue;
     const bool full = over.left <= over.capacity * kSlack;
     for (const Entry& entry : over.flows) {
       const Flow& flow = flows_[entry.flow];
@@ -167,10 +187,12 @@ std::span<const int> FairShare::solve() {
   for (int id : chosen_) {
     Flow& flow = flows_[id];
     flow.chosen = false;
+    for (const Hop& hop : flow.hops) change_used(links_[hop.link], flow.rate - flow.before);
     const bool moved = std::abs(flow.rate - flow.before) > flow.before * kSlack;
     if (moved || std::exchange(flow.added, false)) changed_.push_back(id);
   }
   chosen_.clear();
+  for (int link : touched_) make_exact(links_[link]);
   return changed_;
 }
 

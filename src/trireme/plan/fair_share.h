@@ -42,6 +42,9 @@ class FairShare {
   struct Link {
     double capacity = 0;
     std::vector<Entry> flows;
+    double used = 0;     // sum of their rates, as last solved
+    int changes = 0;     // of that sum since it was made
+    int bound = 0;       // flows whose bottleneck it is
     double left = 0;     // while solving: capacity less the rates that are settled
     int open = 0;        // and the flows that have none yet
     int chosen = 0;      // flows that are solved for
@@ -51,6 +54,9 @@ class FairShare {
   };
 
   void choose(int flow);
+  void bind(Flow& flow, int link);
+  static void change_used(Link& link, double by);
+  void make_exact(Link& link);
   void fill();
   void settle(int flow, double rate, int bottleneck);
   void ask_others();
