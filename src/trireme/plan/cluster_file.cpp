@@ -23,12 +23,7 @@ void read_curve(TomlTable& table, Curve& curve, bool required) {
   if (beta == bandwidth && (beta || required)) table.fail("bandwidth", "either bandwidth, such as \"1gbit\", or beta");
   if (bandwidth) curve.slope = 1 / table.rate("bandwidth", 0);
   curve.slope = table.seconds("beta", curve.slope);
-  double least = curve.start;
-  for (auto [bytes, seconds] : table.points("points")) {
-    if (seconds < least) table.fail("points", "times that do not fall, from alpha on");
-    least = seconds;
-    curve.points.push_back({bytes, seconds});
-  }
+  for (auto [bytes, seconds] : table.points("points")) curve.points.push_back({bytes, seconds});
 }
 
 LinkClass read_link(TomlTable table, bool shared) {

@@ -43,6 +43,11 @@ std::string curve_text(const Curve& curve) {
   return out + "]\n";
 }
 
+// One node talks to no other.
+bool has_links(const Cluster& cluster) {
+  return cluster.node_count() > 1 || cluster.links != std::vector{LinkClass{}} || cluster.nodes.front().wires != 0;
+}
+
 std::string node_text(const NodeClass& node, const Cluster& cluster) {
   std::string out = fmt::format("\n[[node]]\nname = {}\ncount = {}\n", toml_text(node.name), node.count);
   out += fmt::format("workers = {}    # of each node\n", node.workers);
@@ -50,9 +55,11 @@ std::string node_text(const NodeClass& node, const Cluster& cluster) {
   out += fmt::format("compute = {}    # speed relative to the machine of the profile\n", exact(node.compute));
   if (node.memory_bytes > 0) out += fmt::format("memory = {}    # bytes of a node\n", node.memory_bytes);
   if (node.price_per_h > 0) out += fmt::format("price_per_h = {}\n", exact(node.price_per_h));
-  out += fmt::format("link = {}\n", toml_text(cluster.links[node.link].name));
-  out += node.wires == 0 ? "wires = \"many\"    # messages under way each way at once\n"
-                         : fmt::format("wires = {}    # messages under way each way at once\n", node.wires);
+  if (has_links(cluster)) {
+    out += fmt::format("link = {}\n", toml_text(cluster.links[node.link].name));
+    out += node.wires == 0 ? "wires = \"many\"    # messages under way each way at once\n"
+                           : fmt::format("wires = {}    # messages under way each way at once\n", node.wires);
+  }
   out += fmt::format("gamma = {}    # seconds per byte reduced\n", exact(node.inside.gamma));
   out += fmt::format("copy = {}    # seconds per byte copied\n", exact(node.inside.copy));
   out += fmt::format("shares_memory = {}    # its workers read each other's memory\n", node.shares_memory);
@@ -113,12 +120,12 @@ std::string corrections_text(const Corrections& corrections) {
 
 std::string to_toml(const Cluster& cluster) {
   std::string out = fmt::format("seed = {}\n", cluster.seed);
-  for (const LinkClass& link : cluster.links) {
+  for (const LinkClass& link : has_links(cluster) ? cluster.links : std::vector<LinkClass>{}) {
     out += fmt::format("\n[[link]]\nname = {}\n{}shared = {}    # messages at one time share its rate\n",
                        toml_text(link.name), curve_text(link.message), link.shared);
   }
   for (const NodeClass& node : cluster.nodes) out += node_text(node, cluster);
-  out += wiring_text(cluster.wiring);
+  if (cluster.wiring != Wiring{}) out += wiring_text(cluster.wiring);
   for (const Straggler& straggler : cluster.stragglers) out += straggler_text(straggler);
   return out + corrections_text(cluster.corrections);
 }

@@ -33,7 +33,7 @@ void Flows::start(double at, int from, int to, double bytes, int id) {
   Message& message = messages_[id];
   message = {from, to, bytes};
   message.latency_s = network_.latency(from, to);
-  message.transfer_s = network_.message(from, to, bytes) - message.latency_s;
+  message.transfer_s = std::max(0.0, network_.message(from, to, bytes) - message.latency_s);
   message.stage = Stage::asked;
   message.order = started_++;
   events_.set(id, at);
