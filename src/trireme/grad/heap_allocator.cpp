@@ -143,7 +143,10 @@ HeapBirths::HeapBirths(Communicator& comm, std::vector<std::size_t> sizes)
 }
 
 HeapBirths::~HeapBirths() {
-  if (current == this) current = previous_;
+  // Several may go in any order.
+  HeapBirths** link = &current;
+  while (*link && *link != this) link = &(*link)->previous_;
+  if (*link) *link = previous_;
   decltype(pool_->free) unused;  // outlives the lock
   std::lock_guard lock(births().mutex);
   pool_->open = false;
