@@ -62,7 +62,9 @@ TEST_F(SimulateCommand, WhatCannotBeIsOneLine) {
   EXPECT_TRUE(refuses(job("--compress wish")));
   EXPECT_TRUE(refuses(job("--workers 5")));
   EXPECT_TRUE(refuses(job("--algorithm none-such")));
-  EXPECT_TRUE(refuses("simulate --cluster /no/such/file --profile " + path("profile.json")));
+  const auto outcome = run_trireme("simulate --cluster /no/such/file --profile " + path("profile.json") + " 2>&1");
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_THAT(outcome.text, HasSubstr("/no/such/file"));
 }
 
 }  // namespace
