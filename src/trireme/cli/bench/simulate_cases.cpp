@@ -21,6 +21,9 @@ using namespace plan;
 constexpr double kAlpha = 2e-5, kRate = 1.25e9, kGamma = 5e-11;  // 10 Gbit/s
 constexpr std::size_t kGradient = 25'557'032;                    // elements: ResNet-50's
 
+// As many elements as can be cut into equal parts.
+std::size_t multiple_of(int nodes) { return kGradient - kGradient % static_cast<std::size_t>(nodes); }
+
 double uniform(std::uint64_t draw) { return static_cast<double>(mixed(draw) >> 11) * 0x1p-53; }
 
 std::string differs(std::string_view what, double is, double should) {
@@ -35,14 +38,13 @@ SimulatedCase ring_iteration(int nodes) {
   std::vector<double> times;
   for (int r = 0; r < nodes; ++r) times.push_back(0.3 + 0.03 * uniform(static_cast<std::uint64_t>(r)));
   const double slowest = *std::max_element(times.begin(), times.end());
-  const Call call{Collective::all_reduce, 0, nodes, 0, kGradient, kGradient};
+  const std::size_t count = multiple_of(nodes);
+  const Call call{Collective::all_reduce, 0, nodes, 0, count, count};
   const Played played = play(network, ring, call, sizeof(float), times, times);
-  SimulatedCase result{nodes, played.end_s, ""};
   // Whoever comes last has the whole ring before it, and nobody has more.
-  const auto P = static_cast<std::size_t>(nodes);
-  const double padded = static_cast<double>((kGradient + P - 1) / P * P * sizeof(float));
-  const auto form = closed_form(call.what, ring.name, {nodes, padded, kAlpha, 1 / kRate, kGamma});
-  result.wrong = differs("the end", played.end_s, slowest + form->time_one.value);
+  const auto form =
+      closed_form(call.what, ring.name, {nodes, static_cast<double>(count * sizeof(float)), kAlpha, 1 / kRate, kGamma});
+  SimulatedCase result{nodes, played.end_s, differs("the end", played.end_s, slowest + form->time_one.value)};
   if (played.tier != Tier::max_plus) result.wrong = "it was not played";
   return result;
 }
@@ -61,7 +63,7 @@ Cluster thin_tree(int nodes, int radix) {
 SimulatedCase halving_doubling(int nodes) {
   Network network(thin_tree(nodes, 32));
   const Algorithm& algorithm = find_algorithm(Collective::all_reduce, "halving-doubling");
-  const std::size_t count = kGradient / static_cast<std::size_t>(nodes) * static_cast<std::size_t>(nodes);
+  const std::size_t count = multiple_of(nodes);
   std::vector<double> times(static_cast<std::size_t>(nodes));
   const Call call{Collective::all_reduce, 0, nodes, 0, count, count};
   const Played played = play(network, algorithm, call, sizeof(float), times, times);
