@@ -128,6 +128,7 @@ Prediction::Prediction(const Config& config, Communicator& world, Crew& crew, co
       threads_(torch::get_num_threads()),
       first_(first_of(total_steps)),
       from_(from_of(total_steps)),
+      by_another_(told.has_value()),
       told_(std::move(told)) {
   if (!told_ && world.size() == crew.size()) exchange_ = measure_exchange(config, world, gradient_bytes);
 }
@@ -141,6 +142,15 @@ void Prediction::step(const StepOutcome& outcome, double optimizer_s, double who
       whole_s - outcome.forward_s - outcome.backward_s - outcome.held_up_s - outcome.exposed_s - optimizer_s;
   samples_.add({outcome.forward_s, outcome.backward_s, optimizer_s, std::max(0.0, other)});
   own_.push_back(outcome.own_s() + optimizer_s);
+}
+
+void Prediction::begin_again() {
+  if (by_another_) return;
+  told_.reset();
+  steps_ = 0;
+  samples_ = {};
+  own_.clear();
+  measured_ = all_ = {};
 }
 
 plan::Profile Prediction::own_profile(const DataParallel* net, double samples) const {

@@ -34,6 +34,9 @@ class Prediction {
   void step(const StepOutcome& outcome, double optimizer_s, double whole_s);
   // After step(): whether predict() is to be called now. On every worker after the same number of steps.
   bool due() const { return !told_ && steps_ == from_; }
+  // Steps have become others: what was measured and predicted of them here is forgotten. On every worker after the same
+  // number of steps.
+  void begin_again();
   // Collective where the workers keep step. `samples` of an epoch.
   void predict(const DataParallel* net, double samples);
 
@@ -60,6 +63,7 @@ class Prediction {
   const std::string transport_;
   const int threads_;
   const std::int64_t first_, from_;  // steps: measured for the profile from the one, predicted from the other
+  const bool by_another_;            // who predicts
   std::optional<Told> told_;
   MeasuredExchange exchange_;
   std::int64_t steps_ = 0;

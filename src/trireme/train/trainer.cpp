@@ -153,7 +153,10 @@ class Run {
     recorder_->step(outcome, learners_.first().times(), place_, globally, progress, now.lr, times.optimizer,
                     times.whole);
     prediction_->step(outcome, times.optimizer, times.whole);
-    if (auto line = learners_.tune(crew_, samples, times.whole); !line.empty()) recorder_->message(line);
+    if (auto line = learners_.tune(crew_, samples, times.whole); !line.empty()) {
+      recorder_->message(line);
+      prediction_->begin_again();  // another number of learners
+    }
     heed_stop(outcome.stop, now.number);
     if (config_.checkpoint_every > 0 && place_.step % config_.checkpoint_every == 0 && !strategy_->asynchronous()) {
       save(std::nullopt);
