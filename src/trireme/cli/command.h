@@ -17,6 +17,7 @@ void add_check(CLI::App& app);           // check.cpp
 void add_cost(CLI::App& app);            // cost.cpp
 void add_explain(CLI::App& app);         // explain.cpp
 void add_tune(CLI::App& app);            // tune.cpp
+void add_plan(CLI::App& app);            // plan.cpp, plan_table.cpp
 void add_diff(CLI::App& app);            // diff.cpp
 void add_simulate(CLI::App& app);        // simulate.cpp
 void add_serve(CLI::App& app);           // serve.cpp

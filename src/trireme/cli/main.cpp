@@ -44,6 +44,7 @@ int main(int argc, char** argv) {
   trireme::cli::add_run(app);
   trireme::cli::add_tune(app);
   trireme::cli::add_simulate(app);
+  trireme::cli::add_plan(app);
   trireme::cli::add_diff(app);
   trireme::cli::add_serve(app);
   trireme::cli::add_bench(app);

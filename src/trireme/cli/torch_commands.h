@@ -1,7 +1,9 @@
 // What `trireme` leaves to `trireme-torch`, the program beside it that is linked with LibTorch.
 #pragma once
 #include <array>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace trireme::cli {
 
@@ -21,5 +23,7 @@ inline constexpr std::array kTorchCommands{
 
 // Becomes trireme-torch with these arguments. Throws Error if there is none beside this program.
 [[noreturn]] void become_torch(char** argv);
+// Runs it with these arguments and waits for its end: its exit code. Throws Error if there is none beside this program.
+int run_torch(const std::vector<std::string>& arguments);
 
 }  // namespace trireme::cli

@@ -33,17 +33,6 @@ constexpr std::array kParts{
     Part{"exposed", &PredictedStep::exposed_ms},   Part{"optimizer", &PredictedStep::optimizer_ms},
     Part{"other", &PredictedStep::other_ms}};
 
-Json option_json(const Option& option) {
-  Json json;
-  json["settings"] = Json::object();
-  for (const auto& [key, value] : option.settings) json["settings"][key] = value;
-  for (const auto& [key, member] : kNumbers) json[std::string(key)] = option.*member;
-  json["memory_bytes"] = option.memory_bytes;
-  json["bytes_per_step"] = option.bytes_per_step;
-  json["why"] = option.why;
-  return json;
-}
-
 Option read_option(const JsonFile& file, const Place& place) {
   file.only(place, {"settings", "step_s", "samples_per_s", "seconds_to_accuracy", "price", "memory_bytes",
                     "bytes_per_step", "why"});
@@ -59,6 +48,17 @@ Option read_option(const JsonFile& file, const Place& place) {
 }
 
 }  // namespace
+
+nlohmann::ordered_json to_json(const Option& option) {
+  Json json;
+  json["settings"] = Json::object();
+  for (const auto& [key, value] : option.settings) json["settings"][key] = value;
+  for (const auto& [key, member] : kNumbers) json[std::string(key)] = option.*member;
+  json["memory_bytes"] = option.memory_bytes;
+  json["bytes_per_step"] = option.bytes_per_step;
+  json["why"] = option.why;
+  return json;
+}
 
 PlanFile parse_plan(std::string_view json, const std::string& name) {
   const JsonFile file(json, name);
@@ -89,11 +89,11 @@ PlanFile load_plan(const std::string& path) { return parse_plan(read_text(path),
 
 std::string to_json(const PlanFile& plan) {
   Json json{
-      {"format", kFormat},       {"version", kVersion},     {"objective", plan.objective},       {"model", plan.model},
-      {"profile", plan.profile}, {"cluster", plan.cluster}, {"chosen", option_json(plan.chosen)}};
+      {"format", kFormat},       {"version", kVersion},     {"objective", plan.objective},   {"model", plan.model},
+      {"profile", plan.profile}, {"cluster", plan.cluster}, {"chosen", to_json(plan.chosen)}};
   json["prediction"] = Json::parse(plan.prediction);
   json["alternatives"] = Json::array();
-  for (const Option& option : plan.alternatives) json["alternatives"].push_back(option_json(option));
+  for (const Option& option : plan.alternatives) json["alternatives"].push_back(to_json(option));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -1,6 +1,7 @@
 // plan.json: the settings of a training run that a search chose, what it predicts of that run, and what came next.
 // `trireme plan -o` writes it, `trireme train --plan` runs it, `trireme diff` compares it with what happened.
 #pragma once
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,7 @@ PlanFile load_plan(const std::string& path);
 PlanFile parse_plan(std::string_view json, const std::string& file);
 
 std::string to_json(const PlanFile& plan);
+nlohmann::ordered_json to_json(const Option& option);
 // There whole or not at all. Throws Error naming the file and the reason.
 void save_plan(const PlanFile& plan, const std::string& path);
 

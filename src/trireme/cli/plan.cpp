@@ -1,0 +1,190 @@
+// `trireme plan`: the best ways to train a model on a cluster, ranked, and plan.json for `trireme train --plan`.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "trireme/base/error.h"
+#include "trireme/base/size.h"
+#include "trireme/cli/command.h"
+#include "trireme/cli/plan_table.h"
+#include "trireme/cli/terminal.h"
+#include "trireme/cli/torch_commands.h"
+#include "trireme/compress/codecs.h"
+#include "trireme/plan/plan_file.h"
+#include "trireme/plan/search.h"
+#include "trireme/sync/strategies.h"
+
+namespace trireme::cli {
+namespace {
+
+struct Options {
+  std::string model, profile, cluster, objective = "step", memory, workers, lanes, out;
+  std::string strategies, codecs, algorithms, bucket_plans;
+  std::string top = "10", most = "1000", steps = "20", epochs = "4", seed = "1";
+  bool no_mesh = false, exhaustive = false, json = false, quiet = false;
+};
+
+// "a:x=1,y=2,b" is "a:x=1,y=2" and "b": a comma ends a choice where the name of another follows.
+template <typename Kind>
+std::vector<std::string> split_choices(const std::string& text, const std::vector<Kind>& kinds) {
+  std::vector<std::string> choices;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto comma = std::min(text.find(',', at), text.size());
+    const std::string part = text.substr(at, comma - at);
+    const auto name = part.substr(0, part.find(':'));
+    const bool known = std::ranges::any_of(kinds, [&](const Kind& kind) { return kind.name == name; });
+    if (known || choices.empty() || part.find('=') == std::string::npos) {
+      choices.push_back(part);
+    } else {
+      choices.back() += "," + part;
+    }
+    at = comma + 1;
+  }
+  return choices;
+}
+
+std::vector<std::string> words(const std::string& text) {
+  std::vector<std::string> all;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto comma = std::min(text.find(',', at), text.size());
+    all.push_back(text.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return all;
+}
+
+// A profile measured by `trireme profile`, in a file that goes away.
+class Measured {
+ public:
+  Measured(const Options& options, const std::vector<std::string>& flags, const plan::Cluster& cluster) {
+    std::string name = (std::filesystem::temp_directory_path() / "trireme-plan-XXXXXX").string();
+    if (!mkdtemp(name.data())) throw Error(fmt::format("cannot make a folder like {}", name));
+    folder_ = name;
+    const int cores = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+    std::vector<std::string> command{
+        "profile", "--model", options.model, "--workers", std::to_string(std::min(cluster.nodes[0].workers, cores)),
+        "-o",      path()};
+    command.insert(command.end(), flags.begin(), flags.end());
+    if (const int code = run_torch(command); code != 0) throw Exit{code};
+  }
+  ~Measured() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Measured(const Measured&) = delete;
+  Measured& operator=(const Measured&) = delete;
+  std::string path() const { return (folder_ / "profile.json").string(); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+plan::Question question_of(const Options& options) {
+  plan::Question question;
+  question.objective = plan::parse_objective(options.objective);
+  question.space.strategies = split_choices(options.strategies, sync::strategies());
+  question.space.codecs = split_choices(options.codecs, compress::codecs());
+  question.space.algorithms = words(options.algorithms);
+  question.space.bucket_plans = words(options.bucket_plans);
+  if (!options.workers.empty()) question.space.workers = parse_ranks(options.workers, "--workers");
+  if (!options.lanes.empty()) question.space.lanes = parse_ranks(options.lanes, "--lanes");
+  question.space.meshes = !options.no_mesh;
+  if (!options.memory.empty()) question.memory_bytes = parse_size(options.memory, "--memory");
+  question.top = static_cast<int>(parse_integer(options.top, "--top", 1, 10000));
+  question.most = static_cast<int>(parse_integer(options.most, "--most", 1, 1000000));
+  question.steps = static_cast<int>(parse_integer(options.steps, "--steps", 1, 10000));
+  question.seed = static_cast<std::uint64_t>(parse_integer(options.seed, "--seed", 0, std::int64_t{1} << 53));
+  question.epochs = parse_number(options.epochs, "--epochs");
+  if (!(question.epochs > 0)) throw ConfigError(fmt::format("--epochs: {} is not above 0", options.epochs));
+  question.exhaustive = options.exhaustive;
+  return question;
+}
+
+void load_profile(const Options& options, const std::vector<std::string>& flags, plan::Question& question) {
+  if (options.profile.empty() == options.model.empty()) {
+    throw ConfigError("plan needs either --profile FILE or --model NAME, which is profiled here first");
+  }
+  if (!options.profile.empty()) {
+    if (!flags.empty()) throw ConfigError(fmt::format("{}: no such option, or one of trireme profile", flags[0]));
+    question.profile = plan::load_profile(options.profile);
+    return;
+  }
+  const Measured measured(options, flags, question.cluster);
+  question.profile = plan::load_profile(measured.path());
+}
+
+plan::Progress progress_of(const Options& options) {
+  if (options.json || options.quiet || isatty(STDERR_FILENO) != 1) return {};
+  return [](std::size_t judged, std::size_t of) {
+    if (judged % 10 == 0) fmt::print(stderr, "\r\x1b[Ksimulated {} of at most {} plans", judged, of);
+  };
+}
+
+void save(const Options& options, const plan::Question& question, const plan::Found& found) {
+  plan::PlanFile file;
+  file.objective = std::string(plan::name(question.objective));
+  file.model = question.profile.model;
+  file.profile = options.profile;
+  file.cluster = options.cluster;
+  file.chosen = found.options.front();
+  file.prediction = found.prediction;
+  file.alternatives.assign(found.options.begin() + 1, found.options.end());
+  plan::save_plan(file, options.out);
+}
+
+void run(const Options& options, const std::vector<std::string>& flags) {
+  auto question = question_of(options);
+  question.cluster = plan::load_cluster(options.cluster);
+  load_profile(options, flags, question);
+  const auto progress = progress_of(options);
+  const auto found = plan::search(question, progress);
+  if (progress) fmt::print(stderr, "\r\x1b[K");
+  if (!options.out.empty()) save(options, question, found);
+  if (options.json) {
+    fmt::print("{}\n", plan_json(found, question.objective).dump());
+  } else if (!options.quiet) {
+    fmt::print("{}", plan_table(found, question.objective, standard_output().width));
+    if (!options.out.empty()) fmt::print("written to {0}; run it with: trireme train --plan {0}\n", options.out);
+  }
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand("plan", "The best ways to train a model on a cluster");
+  command->footer("example: trireme plan --profile profile.json --cluster cluster.toml -o plan.json");
+  command->add_option("--cluster", options->cluster, "cluster.toml; see docs/clusters.md")->required();
+  command->add_option("--profile", options->profile, "profile.json of trireme profile");
+  command->add_option("--model", options->model,
+                      "Instead: profile this model here first; other options of trireme profile may follow");
+  command->add_option("--objective", options->objective,
+                      "step: samples a second; accuracy: time until as good; cost: money until then (default step)");
+  command->add_option("--memory", options->memory, "Of a worker: 2G (default what the cluster says)");
+  command->add_option("-n,--workers,--ranks,--nproc-per-node", options->workers,
+                      "How many may be used: 8 or 2,4,8 (default 1, 2, 4, … and all)");
+  command->add_option("--strategies", options->strategies, "Only these: allreduce,local-sgd:H=4 (default all)");
+  command->add_option("--codecs", options->codecs, "Only these: none,topk:0.01 (default all)");
+  command->add_option("--algorithms", options->algorithms, "Only these of all-reduce (default auto and all)");
+  command->add_option("--bucket-plans", options->bucket_plans, "Only these (default all)");
+  command->add_option("--lanes", options->lanes, "Only these (default 1,2,4)");
+  command->add_flag("--no-mesh", options->no_mesh, "No pipelines, tensor parallelism, sharding and recomputation");
+  command->add_option("--top", options->top, "Rows (default 10)");
+  command->add_option("--most", options->most, "Plans to simulate at most (default 1000)");
+  command->add_option("--steps", options->steps, "Of each simulation (default 20)");
+  command->add_option("--epochs", options->epochs, "That small batches would need, for accuracy and cost (default 4)");
+  command->add_option("--seed", options->seed, "Of what is drawn (default 1)");
+  command->add_flag("--exhaustive", options->exhaustive, "Simulate what bounds and closed forms rule out, too");
+  command->add_option("-o,--output", options->out, "Write plan.json there");
+  command->add_flag("--json", options->json, "One object");
+  command->add_flag("--quiet", options->quiet, "Print nothing");
+  command->allow_extras();
+  command->callback([options, command] { run(*options, command->remaining()); });
+}
+
+}  // namespace trireme::cli
