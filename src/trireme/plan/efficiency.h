@@ -21,15 +21,14 @@ double batch_efficiency(double batch, double noise_scale);
 // Of strategies and codecs, relative to all-reduce of what was computed; remembered.
 class Efficiencies {
  public:
-  Efficiencies(const Question& question, const Network& network) : question_(question), network_(network) {}
-  // From 0 to 1. What is as good as all-reduce, or better, is 1.
+  explicit Efficiencies(const Question& question) : question_(question) {}
+  // From 0, of what never gets there, to 1, of what is as good as all-reduce or better.
   double relative(const Way& way);
   // More workers than are co-simulated: found with fewer.
   bool fewer_workers() const { return fewer_; }
 
  private:
   const Question& question_;
-  const Network& network_;
   std::map<std::pair<std::string, int>, double> known_;
   bool fewer_ = false;
 };

@@ -46,7 +46,7 @@ class Search {
         progress_(progress),
         network_(question.cluster),
         bounds_(question, network_),
-        efficiencies_(question, network_) {}
+        efficiencies_(question) {}
 
   Found run() {
     check();
@@ -173,8 +173,16 @@ class Search {
     Judged one{way, variant, option_at(way, result.samples_per_s, 1)};
     one.value = value_of(one.option);
     if (question_.objective != Objective::step && one.value < to_beat()) {
-      one.option = option_at(way, result.samples_per_s, efficiencies_.relative(way));
+      const double relative = efficiencies_.relative(way);
+      if (relative <= 0) {
+        --found_.judged;
+        leave_out(1, fmt::format("{}, {}: never as good as all-reduce where a small model was co-simulated",
+                                 way.strategy.kind->name, way.compress));
+        return std::nullopt;
+      }
+      one.option = option_at(way, result.samples_per_s, relative);
       one.value = value_of(one.option);
+      learnt(relative, result.why);
     }
     one.option.settings = settings_of(question_, way, variant);
     one.option.step_s = result.step_s;
@@ -183,6 +191,10 @@ class Search {
     one.option.bytes_per_step = static_cast<std::uint64_t>(static_cast<double>(result.bytes_sent) / steps);
     one.option.why = result.why;
     return one;
+  }
+
+  static void learnt(double relative, std::string& why) {
+    if (relative < 1) why += fmt::format("; a sample is worth {:.0f} % of all-reduce's", 100 * relative);
   }
 
   void insert(Judged one) {

@@ -91,6 +91,8 @@ bool at_own_pace(const sync::Course& course) {
   });
 }
 
+bool saves_memory(const Saving& saving) { return saving.shard != Saving::Shard::none || saving.recompute_every > 0; }
+
 void check(const Network& network, const Job& job) {
   if (!job.strategy.kind) throw ConfigError("a simulation needs a strategy");
   if (job.steps < 1) throw ConfigError(fmt::format("{} steps: at least one is simulated", job.steps));
@@ -176,7 +178,7 @@ Simulated simulate(const Network& network, const Job& job) {
   check(network, job);
   Simulation simulation(network, job);
   Simulated result;
-  if (job.mesh.pipe > 1 || job.mesh.tensor > 1) {
+  if (job.mesh.pipe > 1 || job.mesh.tensor > 1 || saves_memory(job.saving)) {
     result = simulate_mesh(simulation);
   } else if (at_own_pace(job.strategy.course(simulation.at(0, 0)))) {
     result = simulate_events(simulation);

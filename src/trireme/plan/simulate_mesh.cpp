@@ -11,11 +11,20 @@
 namespace trireme::plan {
 namespace {
 
-std::vector<PieceCost> pieces_of(const Profile& profile, int micro_batches) {
+// Stages go at the pace of the slowest worker.
+double speed_of(const Simulation& simulation) {
+  double slowest = simulation.network.node(0).compute;
+  for (int rank = 1; rank < simulation.ranks; ++rank) {
+    slowest = std::min(slowest, simulation.network.node(rank).compute);
+  }
+  return slowest;
+}
+
+std::vector<PieceCost> pieces_of(const Profile& profile, int micro_batches, double speed) {
   std::vector<PieceCost> pieces;
-  const double share = 1.0 / micro_batches;
+  const double share = 1.0 / micro_batches, time = share / speed;
   for (const auto& layer : profile.layers) {
-    pieces.push_back({layer.name, layer.forward_s.p50 * share, layer.backward_s.p50 * share, layer.parameter_bytes,
+    pieces.push_back({layer.name, layer.forward_s.p50 * time, layer.backward_s.p50 * time, layer.parameter_bytes,
                       static_cast<std::uint64_t>(static_cast<double>(layer.activation_bytes) * share),
                       static_cast<std::uint64_t>(static_cast<double>(layer.output_bytes) * share)});
   }
@@ -51,9 +60,10 @@ double bytes_sent(const Simulation& simulation, const MeshOption& option) {
   const auto& shape = simulation.job.mesh;
   const auto& layers = simulation.profile.layers;
   double bytes = 2.0 * (shape.data - 1) * simulation.model_bytes;
+  if (simulation.job.saving.shard == Saving::Shard::parameters) bytes *= 1.5;  // weights are gathered once more
   for (std::size_t end : option.split.ends) {
-    if (end < layers.size())
-      bytes += 2.0 * static_cast<double>(layers[end - 1].output_bytes) * shape.data * shape.tensor;
+    if (end == layers.size()) continue;
+    bytes += 2.0 * static_cast<double>(layers[end - 1].output_bytes) * shape.data * shape.tensor;
   }
   for (const auto& layer : layers) {
     if (layer.splittable) bytes += 2.0 * (shape.tensor - 1) * static_cast<double>(layer.tensor_bytes) * shape.data;
@@ -73,7 +83,8 @@ Simulated simulate_mesh(Simulation& simulation) {
     throw ConfigError(fmt::format("mesh {}: {} workers, not {}", to_text(job.mesh), job.mesh.size(), simulation.ranks));
   }
   const int batch = profile.batch * job.mesh.data;
-  const auto pieces = pieces_of(profile, job.micro_batches);
+  const double speed = speed_of(simulation);
+  const auto pieces = pieces_of(profile, job.micro_batches, speed);
   std::vector<TensorCost> tensor_costs;
   for (const auto& layer : profile.layers) {
     tensor_costs.push_back({layer.splittable, layer.tensor_bytes / static_cast<std::uint64_t>(job.micro_batches)});
@@ -97,13 +108,14 @@ Simulated simulate_mesh(Simulation& simulation) {
   const auto option = predict_mesh(question, job.mesh);
   if (!option.possible) throw ConfigError(fmt::format("mesh {}: {}", to_text(job.mesh), option.why));
   Simulated result;
-  const double optimizer = simulation.cost.optimizer / (job.mesh.pipe * job.mesh.tensor);
+  const double share = 1.0 / (job.mesh.pipe * job.mesh.tensor) / speed;
+  const double optimizer = simulation.cost.optimizer * share;
   const double compute = std::accumulate(pieces.begin(), pieces.end(), 0.0, [&](double sum, const auto& piece) {
     return sum + (piece.forward_s + piece.backward_s) * job.micro_batches;
   });
   result.step_s = option.step_s + optimizer + simulation.cost.other;
-  result.breakdown_s = {.forward = simulation.cost.forward / (job.mesh.pipe * job.mesh.tensor),
-                        .backward = simulation.cost.backward / (job.mesh.pipe * job.mesh.tensor),
+  result.breakdown_s = {.forward = simulation.cost.forward * share,
+                        .backward = simulation.cost.backward * share,
                         .communication = exchange,
                         .optimizer = optimizer,
                         .other = simulation.cost.other};
