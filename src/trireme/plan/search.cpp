@@ -162,39 +162,40 @@ class Search {
       leave_out(1, error.what());
       return std::nullopt;
     }
-    const std::uint64_t memory = result.memory_bytes > 0 ? result.memory_bytes : memory_needed(question_, way);
+    if (result.memory_bytes == 0) result.memory_bytes = memory_needed(question_, way);
     const std::uint64_t there = memory_there(question_, way.workers);
-    if (there > 0 && memory > there) {
-      listed_.least_bytes = listed_.least_bytes == 0 ? memory : std::min(listed_.least_bytes, memory);
+    if (there > 0 && result.memory_bytes > there) {
+      const std::uint64_t least = listed_.least_bytes;
+      listed_.least_bytes = least == 0 ? result.memory_bytes : std::min(least, result.memory_bytes);
       leave_out(1, kTooLarge);
       return std::nullopt;
     }
-    ++found_.judged;
+    return valued(way, variant, result);
+  }
+
+  // With what is learnt from a sample, where that counts and might matter.
+  std::optional<Judged> valued(const Way& way, const Variant& variant, const Simulated& result) {
     Judged one{way, variant, option_at(way, result.samples_per_s, 1)};
     one.value = value_of(one.option);
+    std::string why = result.why;
     if (question_.objective != Objective::step && one.value < to_beat()) {
       const double relative = efficiencies_.relative(way);
       if (relative <= 0) {
-        --found_.judged;
-        leave_out(1, fmt::format("{}, {}: never as good as all-reduce where a small model was co-simulated",
-                                 way.strategy.kind->name, way.compress));
+        leave_out(1, "a small model that was co-simulated never got as good as with all-reduce");
         return std::nullopt;
       }
+      if (relative < 1) why += fmt::format("; a sample teaches {:.0f} % of all-reduce's", 100 * relative);
       one.option = option_at(way, result.samples_per_s, relative);
       one.value = value_of(one.option);
-      learnt(relative, result.why);
     }
+    ++found_.judged;
     one.option.settings = settings_of(question_, way, variant);
     one.option.step_s = result.step_s;
-    one.option.memory_bytes = memory;
-    const double steps = std::max<double>(1, static_cast<double>(result.workers.empty() ? 1 : result.workers[0].steps));
-    one.option.bytes_per_step = static_cast<std::uint64_t>(static_cast<double>(result.bytes_sent) / steps);
-    one.option.why = result.why;
+    one.option.memory_bytes = result.memory_bytes;
+    const std::int64_t steps = result.workers.empty() ? 1 : std::max<std::int64_t>(1, result.workers[0].steps);
+    one.option.bytes_per_step = result.bytes_sent / static_cast<std::uint64_t>(steps);
+    one.option.why = std::move(why);
     return one;
-  }
-
-  static void learnt(double relative, std::string& why) {
-    if (relative < 1) why += fmt::format("; a sample is worth {:.0f} % of all-reduce's", 100 * relative);
   }
 
   void insert(Judged one) {
@@ -222,8 +223,8 @@ class Search {
       std::string& why = ranked_[i].option.why;
       if (i + 1 == ranked_.size()) continue;
       const double gain = 100 * (1 - ranked_[i].value / ranked_[i + 1].value);
-      if (gain >= 0.05)
-        why += fmt::format("; {:.1f} % {} than the next", gain, kUnits[static_cast<std::size_t>(question_.objective)]);
+      if (gain < 0.05) continue;
+      why += fmt::format("; {:.1f} % {} than the next", gain, kUnits[static_cast<std::size_t>(question_.objective)]);
     }
   }
 

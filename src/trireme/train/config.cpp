@@ -16,6 +16,7 @@
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/bucket_plan.h"
 #include "trireme/plan/mesh_shape.h"
+#include "trireme/plan/together.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/recompute.h"
 #include "trireme/train/straggle.h"
@@ -173,6 +174,20 @@ void at_least(std::string_view flag, double value, double least) {
   if (!(value >= least)) throw ConfigError(fmt::format("{}: {} is below {}", flag, value, least));
 }
 
+plan::Together together_of(const Config& config) {
+  return {.strategy = config.strategy,
+          .servers = config.servers,
+          .compress = config.compress,
+          .compress_rule = config.compress_rule,
+          .optimizer = config.optimizer,
+          .nesterov = config.nesterov,
+          .clips = config.clip > 0,
+          .launch = config.launch,
+          .on_mesh = uses_mesh(config),
+          .pipeline = config.pipeline,
+          .shard = config.shard};
+}
+
 // What only the exchange of gradients within backward can do.
 void check_strategy(const Config& config) {
   const auto& kind = *sync::Choice::parse(config.strategy).kind;
@@ -184,7 +199,6 @@ void check_strategy(const Config& config) {
   if (config.deterministic) refuse("--deterministic");
   if (config.sync_batch_norm) refuse("--sync-batch-norm");
   if (kind.needs_servers) {
-    one_of("--optimizer (with servers)", config.optimizer, {"sgd", "adam", "adamw"});
     std::int64_t servers = config.servers == "colocated"
                                ? config.workers
                                : parse_integer(config.servers, "--servers (colocated, or a number)", 0, 4096);
@@ -193,44 +207,25 @@ void check_strategy(const Config& config) {
       throw ConfigError(fmt::format("--replicas {}: there are only {} servers", config.replicas, servers));
     }
   }
-  if (name == "hogwild" && config.launch != "threads") {
-    throw ConfigError("--strategy hogwild: workers must share their memory; add --launch threads");
-  }
 }
 
-// What may travel as codes, and what must not.
-void check_compression(const Config& config) {
-  const compress::Rules rules(config.compress, config.compress_rule);
-  if (rules.none()) return;
-  using Compresses = sync::Kind::Compresses;
-  const auto& kind = *sync::Choice::parse(config.strategy).kind;
-  if (kind.compresses == Compresses::nothing) {
-    std::vector<std::string_view> able;
-    for (const auto& one : sync::strategies()) {
-      if (one.compresses != Compresses::nothing) able.push_back(one.name);
-    }
+void check_hybrid(const Config& config, const sync::Kind& strategy) {
+  if (config.hybrid == "distbelief" && !strategy.needs_servers) {
     throw ConfigError(
-        fmt::format("--compress: {} sends nothing that could be compressed; choose {}", kind.name, listed(able)));
+        fmt::format("--hybrid distbelief: replicas meet at a parameter server; not --strategy {}", strategy.name));
   }
-  if (config.deterministic) {
-    throw ConfigError("--deterministic: codes depend on the number of workers; leave out --compress");
-  }
-  if (!rules.takes_momentum()) return;
-  if (kind.compresses == Compresses::models) {
-    throw ConfigError(
-        fmt::format("--compress {}: for gradients only, but {} sends models", config.compress, kind.name));
-  }
-  if (config.optimizer != "sgd" || config.nesterov) {
-    throw ConfigError(
-        fmt::format("--compress {}: it takes the place of sgd's momentum; use --optimizer sgd without "
-                    "--nesterov",
-                    config.compress));
+  if (config.hybrid != "alexnet") return;
+  const bool flat = config.mesh.empty() || config.mesh == "auto" ||
+                    plan::parse_mesh(config.mesh).data == plan::parse_mesh(config.mesh).size();
+  if (!flat) throw ConfigError("--hybrid alexnet: its workers share the data and the last layers; use --mesh data=N");
+  if (strategy.name != "allreduce" || config.shard != "none" || config.compress != "none" || config.clip > 0) {
+    throw ConfigError("--hybrid alexnet goes with --strategy allreduce, and without --shard, --compress and --clip");
   }
 }
 
 // What a model on a mesh can do, and what must go without.
 void check_parallel(const Config& config) {
-  const auto& kind = pipelines::find_kind(config.pipeline);
+  pipelines::find_kind(config.pipeline);
   at_least("--micro-batches", config.micro_batches, 1);
   at_least("--chunks", config.chunks, 1);
   recompute_of(config.recompute);
@@ -246,43 +241,7 @@ void check_parallel(const Config& config) {
   if (config.autocast != "none") refuse("--autocast", "leave it out");
   if (config.sync_batch_norm) refuse("--sync-batch-norm", "each micro-batch is normalized by itself");
   if (config.micro_batch > 0) refuse("--micro-batch", "say into how many a batch is cut with --micro-batches");
-  const auto strategy = sync::Choice::parse(config.strategy).kind->name;
-  if (strategy == "hogwild" || strategy == "sma") {
-    refuse(fmt::format("--strategy {}", strategy), "the other strategies do, over the data axis");
-  }
-  if (config.hybrid == "distbelief" && !sync::Choice::parse(config.strategy).kind->needs_servers) {
-    throw ConfigError(
-        fmt::format("--hybrid distbelief: replicas meet at a parameter server; not --strategy {}", strategy));
-  }
-  if (sync::Choice::parse(config.strategy).kind->needs_servers && config.servers != "colocated") {
-    throw ConfigError("--servers: on a mesh every worker serves its own part of the model; leave it out");
-  }
-  if (config.hybrid == "alexnet") {
-    const bool flat = config.mesh.empty() || config.mesh == "auto" ||
-                      plan::parse_mesh(config.mesh).data == plan::parse_mesh(config.mesh).size();
-    if (!flat) throw ConfigError("--hybrid alexnet: its workers share the data and the last layers; use --mesh data=N");
-    if (strategy != "allreduce" || config.shard != "none" || config.compress != "none" || config.clip > 0) {
-      throw ConfigError("--hybrid alexnet goes with --strategy allreduce, and without --shard, --compress and --clip");
-    }
-  }
-  if (!kind.synchronous) {
-    auto needs = [&](bool holds, std::string_view what) {
-      if (!holds) throw ConfigError(fmt::format("--pipeline {} {}", kind.name, what));
-    };
-    needs(strategy == "allreduce", "needs --strategy allreduce: its stages step by themselves");
-    needs(config.clip == 0, "goes without --clip: no gradient of the whole model is there at once");
-    needs(config.shard == "none", "goes without --shard: it keeps several versions of its weights");
-  }
-  if (config.shard != "none") {
-    if (strategy != "allreduce") throw ConfigError(fmt::format("--shard needs --strategy allreduce, not {}", strategy));
-    one_of("--optimizer (with --shard)", config.optimizer, {"sgd", "adam", "adamw"});
-    if (kind.splits_backward) {
-      throw ConfigError(fmt::format("--shard does not go with --pipeline {}; choose another", kind.name));
-    }
-    if (config.compress != "none" || !config.compress_rule.empty()) {
-      throw ConfigError("--shard: gradients are scattered as they are; leave out --compress");
-    }
-  }
+  check_hybrid(config, *sync::Choice::parse(config.strategy).kind);
 }
 
 }  // namespace
@@ -361,8 +320,11 @@ void check(const Config& config) {
   plan::parse_bucket_plan(config.bucket_plan);
   Straggle{config.straggle};
   check_strategy(config);
-  check_compression(config);
   check_parallel(config);
+  if (config.deterministic && !compress::Rules(config.compress, config.compress_rule).none()) {
+    throw ConfigError("--deterministic: codes depend on the number of workers; leave out --compress");
+  }
+  plan::check_together(together_of(config));
   at_least("--batch", config.batch, 1);
   at_least("--epochs", config.epochs, 1);
   at_least("--accumulate", config.accumulate, 1);
