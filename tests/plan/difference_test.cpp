@@ -1,5 +1,6 @@
 #include "trireme/plan/difference.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "trireme/base/error.h"
 #include "trireme/plan/trace_shares.h"

@@ -1,5 +1,6 @@
 #include "trireme/plan/plan_file.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/plan/cosimulate.h"
 
@@ -24,7 +25,11 @@ double Efficiencies::relative(const Way& way) {
   if (!fresh) return found->second;
   Job job = job_of(question_, way, {});
   job.workers = workers;
-  return found->second = std::clamp(cosimulate(question_.cluster, job, lesson).efficiency, 0.0, 1.0);
+  try {
+    found->second = std::clamp(cosimulate(question_.cluster, job, lesson).efficiency, 0.0, 1.0);
+  } catch (const DataError&) {  // it diverged: gradients are no numbers any more
+  }
+  return found->second;
 }
 
 }  // namespace trireme::plan
