@@ -43,7 +43,10 @@ std::vector<Column> columns_of(plan::Objective objective, bool priced) {
   if (objective != plan::Objective::step) {
     columns.push_back({"to accuracy", 13, [](const Option& o) { return long_time(o.seconds_to_accuracy); }});
   }
-  if (priced) columns.push_back({"price", 9, [](const Option& o) { return fmt::format("{:.2f}", o.price); }});
+  if (priced)
+    columns.push_back({"price", 9, [](const Option& o) {
+                         return o.price < 0.1 ? fmt::format("{:.4f}", o.price) : fmt::format("{:.2f}", o.price);
+                       }});
   return columns;
 }
 

@@ -62,6 +62,10 @@ class Search {
  private:
   void check() const {
     if (question_.objective != Objective::cost) return;
+    if (question_.profile.samples <= 0) {
+      throw ConfigError(
+          "--objective cost: the profile does not say how many samples an epoch has; profile on real data");
+    }
     if (price_per_s(question_.cluster, question_.cluster.workers()) > 0) return;
     throw ConfigError(
         fmt::format("--objective cost: {} has no prices; give its nodes a price per hour (docs/clusters.md)",
@@ -97,7 +101,7 @@ class Search {
       seconds *= question_.epochs / efficiency;
       option.seconds_to_accuracy = seconds;
     }
-    option.price = seconds * price_per_s(question_.cluster, way.workers);
+    if (profile.samples > 0) option.price = seconds * price_per_s(question_.cluster, way.workers);
     return option;
   }
 
@@ -234,12 +238,18 @@ class Search {
     for (std::size_t i = 0; i < std::min(top, ranked_.size()); ++i) found_.options.push_back(ranked_[i].option);
     auto job = job_of(question_, ranked_[0].way, ranked_[0].variant);
     found_.prediction = to_json(simulate(network_, job)).dump();
-    if (question_.objective == Objective::step) return;
+    if (question_.objective == Objective::step) {
+      const Way& best = ranked_[0].way;
+      if (best.strategy.kind == &sync::strategies().front() && best.compress == "none") return;
+      found_.notes.push_back("a step says nothing of what is learnt in it: --objective accuracy counts that, too");
+      return;
+    }
     if (question_.profile.noise.scale() <= 0) {
       found_.notes.push_back("the profile knows no gradient noise: samples count alike in batches of any size");
     }
-    if (question_.profile.samples <= 0)
-      found_.notes.push_back("the profile does not say how many samples an epoch has");
+    if (question_.profile.samples <= 0) {
+      found_.notes.push_back("the profile does not say how many samples an epoch has: times are of one sample");
+    }
     if (efficiencies_.fewer_workers()) {
       found_.notes.push_back("what strategies and codecs cost in learning was co-simulated with fewer workers");
     }
