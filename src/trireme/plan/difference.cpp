@@ -105,7 +105,7 @@ std::string to_text(const Difference& difference, int width) {
   out += room >= 30 ? "  what it is\n" : "\n";
   auto row = [&](std::string_view name, std::string_view what, double predicted, double measured) {
     const double share = difference.measured_ms > 0 ? 100 * (measured - predicted) / difference.measured_ms : 0;
-    out += fmt::format("{:<10}{:>14.3f}{:>13.3f}{:>+13.3f}{:>+7.1f} %", name, predicted, measured, measured - predicted,
+    out += fmt::format("{:<10}{:>14.3f}{:>13.3f}{:>+13.3f} {:>+7.1f}%", name, predicted, measured, measured - predicted,
                        share);
     out += room >= 30 && !what.empty() ? fmt::format("  {}\n", what.substr(0, static_cast<std::size_t>(room))) : "\n";
   };
