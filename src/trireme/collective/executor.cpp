@@ -158,7 +158,8 @@ void Executor::dispatch(Run& run) {
 // ---- Meeting on the board ----
 
 net::Post& Executor::announce(const Run& run) {
-  auto& post = board_->post(board_->rank(), run.call.sequence);
+  board_->begin_meeting();
+  auto& post = board_->post(board_->rank());
   post.announce(run.call);
   return post;
 }
@@ -176,7 +177,7 @@ void Executor::meet(Run& run) {
     run.watch(peer);
   });
   for (int peer = 0; peer < board_->size(); ++peer) {
-    auto theirs = board_->post(peer, sequence).call();
+    auto theirs = board_->post(peer).call();
     if (theirs != run.call) [[unlikely]]
       disagree(peer, theirs);
   }
@@ -190,13 +191,13 @@ void Executor::run_in_posts(Run& run) {
   const auto& schedule = run.plan->schedule(0);
   auto& mine = announce(run);
   for (int peer = 0; peer < board_->size(); ++peer) {
-    peers_[peer].stage = board_->post(peer, run.call.sequence).payload;
+    peers_[peer].stage = board_->post(peer).payload;
   }
   peers_[board_->rank()].stage = mine.payload;
   bind_segment(run, 0);
   local_steps(run, schedule.round(0));
   meet(run);
-  board_->prepare_next(run.call.sequence);
+  board_->prepare_next();
   for (int k = 1; k < schedule.rounds(); ++k) {
     if (k > 1) sync(run);
     local_steps(run, schedule.round(k));
@@ -210,7 +211,7 @@ bool Executor::peers_readable(const Run& run) const {
   const auto what = run.request.what;
   const bool root_input = what == Collective::broadcast || what == Collective::scatter;
   for (int rank = 0; rank < board_->size(); ++rank) {
-    const auto& post = board_->post(rank, run.call.sequence);
+    const auto& post = board_->post(rank);
     const bool is_root = rank == run.request.root;
     if (post.input == 0 && (!root_input || is_root)) return false;
     const bool written = what == Collective::all_reduce || (what == Collective::reduce && is_root);
@@ -219,9 +220,9 @@ bool Executor::peers_readable(const Run& run) const {
   return true;
 }
 
-void Executor::bind_peers(const Run& run) {
+void Executor::bind_peers() {
   for (int rank = 0; rank < board_->size(); ++rank) {
-    const auto& post = board_->post(rank, run.call.sequence);
+    const auto& post = board_->post(rank);
     peers_[rank].input = post.input != 0 ? board_->space().at(post.input) : nullptr;
     peers_[rank].output = post.output != 0 ? board_->space().at(post.output) : nullptr;
   }
@@ -240,7 +241,7 @@ void Executor::run_direct(Run& run) {
   meet(run);
   if (!peers_readable(run)) return run_staged_rounds(run);
   run.plan = &plan_for(request, *request.algorithm, 0);
-  bind_peers(run);
+  bind_peers();
   bind_segment(run, 0);
   const auto& schedule = run.plan->schedule(0);
   for (int k = 0; k < schedule.rounds(); ++k) {

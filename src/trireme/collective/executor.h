@@ -99,7 +99,7 @@ class Executor {
   net::Post& announce(const Run& run);
   void meet(Run& run);
   bool peers_readable(const Run& run) const;
-  void bind_peers(const Run& run);
+  void bind_peers();
   void sync(Run& run);
 
   void bind_segment(Run& run, int segment) const;

@@ -74,8 +74,9 @@ struct alignas(64) Mark : Counter {
   std::atomic<std::uint64_t> message_call[3];
 };
 
-// Two posts per rank, used in turn. A rank writes post s only after everyone posted s − 1, and everyone did so after
-// they had finished reading s − 2: so no post is overwritten while it is read, with one wait per call.
+// Two posts per rank, used in turn, by meetings: calls made with messages have none, and whoever only sends in one may
+// be far ahead. A rank writes its post of meeting m only after everyone posted m − 1, and everyone did so after they
+// had finished reading m − 2: so no post is overwritten while it is read, with one wait per meeting.
 class Board {
  public:
   Board(int rank, int size, const AddressSpace& space, Post* posts, Mark* marks)
@@ -85,17 +86,20 @@ class Board {
   int size() const { return size_; }
   const AddressSpace& space() const { return space_; }
 
-  Post& post(int rank, std::uint64_t sequence) { return posts_[2 * rank + (sequence & 1)]; }
-  // Makes my post of this call visible. What it holds, and all I wrote before, is then read by the others.
-  void publish(std::uint64_t sequence) { raise(post(rank_, sequence).sequence, sequence); }
-  // Gets the first line of my post of the next call ready to be written: once everyone has posted `sequence`, nobody
-  // reads that one any more.
-  void prepare_next(std::uint64_t sequence) { fetch_for_writing(&post(rank_, sequence + 1)); }
+  // Before a call is posted, once.
+  void begin_meeting() { ++meetings_; }
+  // Of the meeting at hand.
+  Post& post(int rank) { return posts_[2 * rank + (meetings_ & 1)]; }
+  // Makes my post of call `sequence` visible. What it holds, and all I wrote before, is then read by the others.
+  void publish(std::uint64_t sequence) { raise(post(rank_).sequence, sequence); }
+  // Gets the first line of my post of the next meeting ready to be written: once everyone has posted in this one,
+  // nobody reads that any more.
+  void prepare_next() { fetch_for_writing(&posts_[2 * rank_ + ((meetings_ + 1) & 1)]); }
   // Waits until every rank has posted call `sequence`. `check(rank)` runs now and then.
   template <typename Check>
   void await_posts(std::uint64_t sequence, const Patience& patience, Check&& check) {
     for (int peer = 0; peer < size_; ++peer) {
-      if (peer != rank_) await(post(peer, sequence).sequence, sequence, patience, [&] { check(peer); });
+      if (peer != rank_) await(post(peer).sequence, sequence, patience, [&] { check(peer); });
     }
   }
 
@@ -109,8 +113,7 @@ class Board {
   std::optional<CallId> message_instead_of_post(int rank, std::uint64_t sequence) {
     std::uint64_t words[3];
     for (int i = 0; i < 3; ++i) words[i] = marks_[rank].message_call[i].load(std::memory_order_acquire);
-    if (words[0] < sequence || post(rank, sequence).sequence.value.load(std::memory_order_acquire) >= sequence)
-      return {};
+    if (words[0] < sequence || post(rank).sequence.value.load(std::memory_order_acquire) >= sequence) return {};
     CallId call;
     std::memcpy(&call, words, sizeof words);
     return call;
@@ -140,7 +143,7 @@ class Board {
   Post* posts_;
   Mark* marks_;
   // Used by the channel's one thread.
-  std::uint64_t syncs_ = 0;
+  std::uint64_t syncs_ = 0, meetings_ = 0;
 };
 
 }  // namespace trireme::net
