@@ -34,7 +34,8 @@ Tuning tuning_from_json(const nlohmann::json& json);
 std::string machine_fingerprint();
 // Where `tune` keeps what it measured for this machine: under TRIREME_CACHE, XDG_CACHE_HOME or ~/.cache.
 std::string tuning_path(std::string_view transport);
-// None if this machine was not tuned, or by another version. A file that cannot be read as a tuning throws DataError naming it.
+// None if this machine was not tuned, or by another version. A file that cannot be read as a tuning throws DataError
+// naming it.
 std::optional<Tuning> load_tuning(std::string_view transport);
 // Atomic: a reader sees the old file or the new one.
 void save_tuning(const Tuning& tuning, std::string_view transport);

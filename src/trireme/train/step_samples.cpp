@@ -38,9 +38,11 @@ void StepSamples::fill(plan::Profile& profile, const std::vector<ReadyGradient>&
   const double last = ready.empty() ? 0 : ready.back().ready_s;
   const auto& backward = profile.backward_s;
   const double before = std::max(0.0, backward.p50 - last);
+  // They are of other steps than the median: where those were slower, all come sooner in proportion.
+  const double pace = last > backward.p50 ? backward.p50 / last : 1;
   for (const auto& gradient : ready) {
     // What lies before the first gradient and what between them varies alike.
-    const double at = before + gradient.ready_s, share = backward.p50 > 0 ? at / backward.p50 : 0;
+    const double at = before + pace * gradient.ready_s, share = backward.p50 > 0 ? at / backward.p50 : 0;
     profile.gradients.push_back({.name = gradient.name,
                                  .elements = gradient.elements,
                                  .rows = gradient.rows,
