@@ -134,6 +134,8 @@ class Trial {
                                        "--out",
                                        out,
                                        "--quiet"};
+    // Only the time counts: so slow a rate that nothing diverges.
+    arguments.insert(arguments.end(), {"--lr", "0.001", "--on-nan", "skip"});
     if (way.kind->name == "hogwild") arguments.insert(arguments.end(), {"--launch", "threads"});
     arguments.insert(arguments.end(), model_.begin(), model_.end());
     put(arguments, place_, question_.workers);
