@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/split.h"
 
 namespace trireme {
 namespace {
@@ -23,16 +24,6 @@ std::optional<std::int64_t> read_integer(std::string_view text) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const auto at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
 }
 
 const Setting& find_setting(std::string_view what, std::span<const Setting> settings, std::string_view name) {

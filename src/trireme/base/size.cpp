@@ -7,22 +7,13 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/split.h"
 
 namespace trireme {
 namespace {
 
 constexpr std::string_view kUnits = "KMGT";
 constexpr double kMostBytes = 0x1p52;  // every whole number up to here is a double
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    auto at = text.find(separator);
-    parts.push_back(text.substr(0, at));
-    if (at == std::string_view::npos) return parts;
-    text.remove_prefix(at + 1);
-  }
-}
 
 }  // namespace
 

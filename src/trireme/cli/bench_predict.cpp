@@ -8,6 +8,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/base/split.h"
 #include "trireme/cli/bench/predict_calls.h"
 #include "trireme/cli/bench/predict_training.h"
 #include "trireme/cli/command.h"
@@ -25,13 +26,8 @@ struct Flags {
 };
 
 std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  for (std::size_t from = 0; from <= list.size();) {
-    const auto comma = std::min(list.find(',', from), list.size());
-    words.push_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return words;
+  const auto parts = split(list, ',');
+  return {parts.begin(), parts.end()};
 }
 
 void print_row(const std::string& group, const bench::Verdict& verdict) {

@@ -12,16 +12,11 @@
 namespace trireme {
 namespace {
 
-// Sizes are chosen for in classes a quarter of an octave wide: the class of n bytes, and the size that stands for it.
+// Sizes are chosen for in classes a quarter of an octave wide.
 std::uint64_t size_class(std::uint64_t bytes) {
   if (bytes < 16) return bytes;
   const int octave = std::bit_width(bytes) - 1;
   return static_cast<std::uint64_t>(octave) * 4 + (bytes >> (octave - 2) & 3);
-}
-std::uint64_t representative(std::uint64_t bytes) {
-  if (bytes < 16) return bytes;
-  const int octave = std::bit_width(bytes) - 1;
-  return bytes >> (octave - 2) << (octave - 2);
 }
 
 // Bytes that pass through a post or a stage of each rank.
@@ -30,6 +25,12 @@ std::size_t staged_bytes(const Request& request, int ranks) {
 }
 
 }  // namespace
+
+std::uint64_t representative(std::uint64_t bytes) {
+  if (bytes < 16) return bytes;
+  const int octave = std::bit_width(bytes) - 1;
+  return bytes >> (octave - 2) << (octave - 2);
+}
 
 Selector::Selector(Tuning tuning, int ranks, bool shared, bool deterministic)
     : tuning_(std::move(tuning)), ranks_(ranks), shared_(shared), deterministic_(deterministic) {

@@ -15,6 +15,9 @@ struct Candidate {
   double seconds;  // predicted
 };
 
+// The first size of the quarter of an octave that so many bytes are in: `auto` picks for it, and remembers.
+std::uint64_t representative(std::uint64_t bytes);
+
 class Selector {
  public:
   // `shared`: whether the ranks can read each other's memory.

@@ -1,9 +1,9 @@
 // `auto` on a network.
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "trireme/collective/formulas.h"
+#include "trireme/collective/select.h"
 #include "trireme/plan/collective_time.h"
 
 namespace trireme::plan {
@@ -11,13 +11,6 @@ namespace {
 
 constexpr int kFewRanks = 64;  // up to here everything is played; above, what the closed forms like best
 constexpr std::size_t kPlayed = 4;
-
-// The first size of the quarter of an octave that n bytes are in, as collective/select.cpp has it.
-std::uint64_t representative(std::uint64_t bytes) {
-  if (bytes < 16) return bytes;
-  const int octave = std::bit_width(bytes) - 1;
-  return bytes >> (octave - 2) << (octave - 2);
-}
 
 double textbook_seconds(const Network& network, const Algorithm& algorithm, const Call& shape, double bytes) {
   const double alpha = network.latency(0, shape.ranks - 1);

@@ -5,21 +5,14 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/base/quantile.h"
 #include "trireme/base/settings.h"
 
 namespace trireme::plan {
 
 Quantiles quantiles_of(std::vector<double> values) {
-  if (values.empty()) return {};
   std::ranges::sort(values);
-  // Between the two that are nearest, as a straight line.
-  auto at = [&](double share) {
-    const double place = share * static_cast<double>(values.size() - 1);
-    const auto below = static_cast<std::size_t>(place);
-    const auto above = std::min(below + 1, values.size() - 1);
-    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
-  };
-  return {at(0.1), at(0.5), at(0.9)};
+  return {quantile_of_sorted(values, 0.1), quantile_of_sorted(values, 0.5), quantile_of_sorted(values, 0.9)};
 }
 
 std::size_t Profile::gradient_elements() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trireme/base/quantile.h"
 #include "trireme/cli/bench/numbers.h"
 
 namespace trireme::bench {
@@ -53,12 +54,8 @@ double kendall(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 double quantile(std::vector<double> values, double share) {
-  if (values.empty()) return 0;
   std::ranges::sort(values);
-  const double at = share * static_cast<double>(values.size() - 1);
-  const auto below = static_cast<std::size_t>(at);
-  const auto above = std::min(below + 1, values.size() - 1);
-  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+  return quantile_of_sorted(values, share);
 }
 
 }  // namespace trireme::bench

@@ -86,7 +86,7 @@ class Algorithms {
     for (const auto& size : list) {
       if (size.judged) continue;
       const Call call = call_of(question_, algorithm.what, size.bytes);
-      const double said = predict(algorithm, call, DType::f32, fitted_without(fitted));
+      const double said = predict(algorithm, call, DType::f32, model_);
       fitted.corrections.add(algorithm.what, name_, std::max(call_bytes(call, DType::f32), 1.0),
                              median(seconds[{size.bytes, false}]) / said);
     }
@@ -100,14 +100,9 @@ class Algorithms {
   }
 
  private:
-  static LinkModel fitted_without(LinkModel model) {
-    model.corrections = {};
-    return model;
-  }
-
   const CallsQuestion& question_;
   const std::string name_;
-  const LinkModel& model_;
+  const LinkModel& model_;  // without corrections
   TemporaryFolder folder_;
   std::unique_ptr<Crew> crew_;
   std::size_t errors_ = 0;

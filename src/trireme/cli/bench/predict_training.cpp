@@ -6,7 +6,6 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "trireme/base/error.h"
 #include "trireme/cli/bench/crew.h"
@@ -21,14 +20,6 @@ namespace trireme::bench {
 namespace {
 
 constexpr std::chrono::seconds kLongest{600};  // of one child
-
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) throw Error(path + ": cannot be read");
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 // Runs `trireme ARGUMENTS`, and fails as it does.
 void run_trireme(std::vector<std::string> arguments) {
@@ -140,7 +131,8 @@ class Trial {
     arguments.insert(arguments.end(), model_.begin(), model_.end());
     put(arguments, place_, question_.workers);
     run_trireme(arguments);
-    const auto run = nlohmann::json::parse(text_of(out + "/run.json"));
+    std::ifstream file(out + "/run.json");
+    const auto run = nlohmann::json::parse(file);
     return run.at("summary").at("measured").at("step_ms").get<double>() * 1e-3;
   }
 
