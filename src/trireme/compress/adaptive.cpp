@@ -25,6 +25,7 @@
 #include "trireme/compress/draws.h"
 #include "trireme/compress/kinds.h"
 #include "trireme/compress/sparse_codec.h"
+#include "trireme/compress/state.h"
 
 namespace trireme::compress {
 namespace {
@@ -47,8 +48,28 @@ class Adaptive : public SparseCodec {
     return write(selection, x, message, left);
   }
 
+  void keep(StateWriter& to) const override {
+    to.begin("adaptive");
+    to.put(static_cast<double>(threshold_));
+    to.put(steepness_);
+    to.put(trend_);
+    to.put(starts_);
+  }
+  void recall(StateReader& from) override {
+    from.begin("adaptive");
+    const double threshold = from.number(0, std::numeric_limits<float>::max());
+    const double steepness = from.number(0, kSteepest), trend = from.number(-kMostTrend, kMostTrend);
+    const auto starts = from.get<std::uint64_t>();
+    from.end();
+    threshold_ = static_cast<float>(threshold);
+    steepness_ = steepness;
+    trend_ = trend;
+    starts_ = starts;
+  }
+
  private:
   static constexpr std::size_t kMost = 4;  // times k
+  static constexpr double kSteepest = 32, kMostTrend = 0.5;
   static constexpr float kFurther = 1.1f;
 
   std::size_t most_sent(std::size_t count) const override { return kMost * part_of(count, fraction_); }
@@ -66,10 +87,10 @@ class Adaptive : public SparseCodec {
     const auto beyond = std::ranges::count_if(selection.values(), [&](float x) { return magnitude(x) >= further; });
     const auto sent = static_cast<double>(selection.size());
     const double seen = std::log((sent + 1) / static_cast<double>(beyond + 1)) / std::log(kFurther);
-    const double steepness = std::clamp(seen, 1.0, 32.0);
+    const double steepness = std::clamp(seen, 1.0, kSteepest);
     steepness_ = steepness_ == 0 ? steepness : 0.75 * steepness_ + 0.25 * steepness;
     const double step = std::log(sent / static_cast<double>(k)) / (2 * steepness_);
-    trend_ = std::clamp(trend_ + step / 10, -0.5, 0.5);
+    trend_ = std::clamp(trend_ + step / 10, -kMostTrend, kMostTrend);
     const double next = threshold_ * std::exp(step + trend_);
     threshold_ = static_cast<float>(
         std::clamp<double>(next, std::numeric_limits<float>::denorm_min(), std::numeric_limits<float>::max()));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "trireme/compress/state.h"
+
 namespace trireme::compress {
 
 NotFinite::NotFinite(std::size_t element)
@@ -22,5 +24,10 @@ std::size_t Codec::terms(int) const {
 void Codec::give(int, std::span<const float>, std::byte*) { TRIREME_CHECK(road() == Road::sum); }
 void Codec::take(int, const std::byte*, std::span<float>) { TRIREME_CHECK(road() == Road::sum); }
 void Codec::leave(std::span<float>) const { TRIREME_CHECK(road() == Road::sum); }
+
+void Codec::keep(StateWriter&) const {}
+void Codec::recall(StateReader& from) {
+  if (!from.empty()) throw DataError("a codec that keeps nothing is given what another kept");
+}
 
 }  // namespace trireme::compress

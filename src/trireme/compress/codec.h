@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trireme/base/dtype.h"
@@ -51,6 +52,9 @@ class NotFinite : public DataError {
  private:
   std::size_t element_;
 };
+
+class StateWriter;
+class StateReader;
 
 class Codec {
  public:
@@ -99,6 +103,18 @@ class Codec {
 
   // What was not sent yet, by element; empty where nothing is kept.
   virtual std::span<const float> carried() const { return {}; }
+
+  // ---- Of those that remember something: for a run that is stopped and goes on (state.h) ----
+
+  // By element of the tensor, live. Names are the same for all codecs: "error" is what was not sent yet.
+  struct ByElement {
+    std::string_view name;
+    std::span<float> values;
+  };
+  virtual std::vector<ByElement> by_element() { return {}; }
+  // The rest, and back: recall() reads what keep() wrote, to its end. Throws DataError; nothing has changed then.
+  virtual void keep(StateWriter& to) const;
+  virtual void recall(StateReader& from);
 };
 
 }  // namespace trireme::compress

@@ -18,6 +18,7 @@
 //   cost      two tensors of memory; a pass over g, one over g, u and v, one over v
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "trireme/compress/sparse_codec.h"
 #include "trireme/compress/sparse_kernels.h"
 #include "trireme/compress/sparse_message.h"
+#include "trireme/compress/state.h"
 
 namespace trireme::compress {
 namespace {
@@ -65,6 +67,22 @@ class Dgc : public SparseCodec {
   }
 
   std::span<const float> carried() const override { return v_; }
+  std::vector<ByElement> by_element() override { return {{"error", v_}, {"velocity", u_}}; }
+  void keep(StateWriter& to) const override {
+    to.begin("dgc");
+    to.put(seen_);
+    to.put(mean_);
+    to.put(means_);
+  }
+  void recall(StateReader& from) override {
+    from.begin("dgc");
+    const auto seen = from.get<std::size_t>();
+    const double mean = from.number(0, std::numeric_limits<double>::max()), means = from.number(0, kMeanSteps);
+    from.end();
+    seen_ = seen;
+    mean_ = mean;
+    means_ = means;
+  }
 
  private:
   static constexpr double kFirstFraction = 0.25;

@@ -46,6 +46,12 @@ void ErrorFeedback::take(int round, const std::byte* means, std::span<float> out
   if (round + 1 == rounds()) inner_->leave(error_);
 }
 
+std::vector<Codec::ByElement> ErrorFeedback::by_element() {
+  auto all = inner_->by_element();
+  all.push_back({"error", error_});
+  return all;
+}
+
 void ErrorFeedback::leave(std::span<float> x) const { std::ranges::copy(error_, x.begin()); }
 
 }  // namespace trireme::compress

@@ -36,6 +36,9 @@ class ErrorFeedback : public Codec {
   void leave(std::span<float> x) const override;
 
   std::span<const float> carried() const override { return error_; }
+  std::vector<ByElement> by_element() override;
+  void keep(StateWriter& to) const override { inner_->keep(to); }
+  void recall(StateReader& from) override { inner_->recall(from); }
 
  private:
   std::unique_ptr<Codec> inner_;

@@ -20,6 +20,7 @@
 #include "trireme/compress/factors.h"
 #include "trireme/compress/kinds.h"
 #include "trireme/compress/random.h"
+#include "trireme/compress/state.h"
 
 namespace trireme::compress {
 namespace {
@@ -65,6 +66,9 @@ class PowerSgd : public Codec {
   void take(int round, const std::byte* means, std::span<float> out) override;
   void leave(std::span<float> x) const override;
 
+  void keep(StateWriter& to) const override;
+  void recall(StateReader& from) override;
+
  private:
   // What is kept of a matrix from step to step.
   struct Kept {
@@ -88,6 +92,7 @@ class PowerSgd : public Codec {
     return sizeof(std::uint32_t) + Factor::bytes(shape.rows + shape.cols, rank);
   }
 
+  Kept fresh(std::size_t count) const;
   Kept& kept(std::size_t offset, std::size_t count);
   // P ← M·Q, to be added up over so many workers.
   void project(Kept& kept, const float* x, int workers) const;
@@ -101,13 +106,44 @@ class PowerSgd : public Codec {
   std::map<std::size_t, Kept> kept_;  // by the offset of a piece; the whole tensor's is at 0
 };
 
+PowerSgd::Kept PowerSgd::fresh(std::size_t count) const {
+  const Matrix shape = shape_of(count);
+  const std::size_t rank = rank_of(shape);
+  return {shape, rank, {shape.rows, rank}, {shape.cols, rank}, {shape.cols, rank}};
+}
+
 PowerSgd::Kept& PowerSgd::kept(std::size_t offset, std::size_t count) {
   auto found = kept_.find(offset);
   if (found != kept_.end() && found->second.shape.count == count) return found->second;
-  const Matrix shape = shape_of(count);
-  const std::size_t rank = rank_of(shape);
-  Kept fresh{shape, rank, {shape.rows, rank}, {shape.cols, rank}, {shape.cols, rank}};
-  return kept_.insert_or_assign(offset, std::move(fresh)).first->second;
+  return kept_.insert_or_assign(offset, fresh(count)).first->second;
+}
+
+// Of each piece Q alone goes on to the next step.
+void PowerSgd::keep(StateWriter& to) const {
+  to.begin("powersgd");
+  to.put(kept_.size());
+  for (const auto& [offset, all] : kept_) {
+    to.put(offset);
+    to.put(all.shape.count);
+    to.put(all.rank);
+    for (std::size_t k = 0; k < all.rank; ++k) to.put(all.q.column(k));
+  }
+}
+
+void PowerSgd::recall(StateReader& from) {
+  from.begin("powersgd");
+  std::map<std::size_t, Kept> kept;
+  for (auto pieces = from.get<std::size_t>(); pieces > 0; --pieces) {
+    const auto offset = from.get<std::size_t>(), count = from.get<std::size_t>(), rank = from.get<std::size_t>();
+    if (count == 0 || offset > count_ || count > count_ - offset || rank != rank_of(shape_of(count))) {
+      throw DataError("powersgd: factors of a matrix of another size or rank");
+    }
+    Kept all = fresh(count);
+    for (std::size_t k = 0; k < rank; ++k) std::ranges::copy(from.floats(all.shape.cols), all.q.column(k).begin());
+    kept.insert_or_assign(offset, std::move(all));
+  }
+  from.end();
+  kept_ = std::move(kept);
 }
 
 void PowerSgd::project(Kept& kept, const float* x, int workers) const {

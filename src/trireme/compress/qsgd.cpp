@@ -11,6 +11,7 @@
 #include "trireme/compress/kernels.h"
 #include "trireme/compress/kinds.h"
 #include "trireme/compress/random.h"
+#include "trireme/compress/state.h"
 
 namespace trireme::compress {
 namespace {
@@ -24,6 +25,17 @@ class Qsgd : public BlockCodec {
                     .per_byte = 8}),
         bits_(bits),
         key_(key) {}
+
+  void keep(StateWriter& to) const override {
+    to.begin("qsgd");
+    to.put(draws_);
+  }
+  void recall(StateReader& from) override {
+    from.begin("qsgd");
+    const auto draws = from.get<std::uint64_t>();
+    from.end();
+    draws_ = draws;
+  }
 
  protected:
   bool encode_blocks(std::span<const float> x, std::byte* message, float* left) override {

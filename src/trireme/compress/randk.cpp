@@ -19,6 +19,7 @@
 #include "trireme/compress/draws.h"
 #include "trireme/compress/kinds.h"
 #include "trireme/compress/selection.h"
+#include "trireme/compress/state.h"
 
 namespace trireme::compress {
 namespace {
@@ -62,6 +63,19 @@ class RandK : public Codec {
   }
   void take(int, const std::byte* means, std::span<float> out) override { scatter(given_, means, out); }
   void leave(std::span<float> x) const override { subtract(given_, x); }
+
+  void keep(StateWriter& to) const override {
+    to.begin("randk");
+    to.put(encoded_);
+    to.put(gave_);
+  }
+  void recall(StateReader& from) override {
+    from.begin("randk");
+    const auto encoded = from.get<std::uint64_t>(), gave = from.get<std::uint64_t>();
+    from.end();
+    encoded_ = encoded;
+    gave_ = gave;
+  }
 
  private:
   static constexpr std::size_t kHead = sizeof(std::uint64_t);

@@ -13,6 +13,7 @@
 #include "trireme/compress/kernels.h"
 #include "trireme/compress/kinds.h"
 #include "trireme/compress/random.h"
+#include "trireme/compress/state.h"
 
 namespace trireme::compress {
 namespace {
@@ -22,6 +23,17 @@ class TernGrad : public BlockCodec {
   explicit TernGrad(std::uint64_t key)
       : BlockCodec({.codec = "terngrad", .elements = kernels::kTernBlock, .per_byte = 5, .most = std::byte{242}}),
         key_(key) {}
+
+  void keep(StateWriter& to) const override {
+    to.begin("terngrad");
+    to.put(draws_);
+  }
+  void recall(StateReader& from) override {
+    from.begin("terngrad");
+    const auto draws = from.get<std::uint64_t>();
+    from.end();
+    draws_ = draws;
+  }
 
  protected:
   bool encode_blocks(std::span<const float> x, std::byte* message, float* left) override {

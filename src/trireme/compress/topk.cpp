@@ -16,6 +16,7 @@
 #include "trireme/compress/draws.h"
 #include "trireme/compress/kinds.h"
 #include "trireme/compress/sparse_codec.h"
+#include "trireme/compress/state.h"
 
 namespace trireme::compress {
 namespace {
@@ -34,6 +35,17 @@ class TopK : public SparseCodec {
     }
     ++draws_;
     return write(selection, x, message, left);
+  }
+
+  void keep(StateWriter& to) const override {
+    to.begin("topk");
+    to.put(draws_);
+  }
+  void recall(StateReader& from) override {
+    from.begin("topk");
+    const auto draws = from.get<std::uint64_t>();
+    from.end();
+    draws_ = draws;
   }
 
  private:
