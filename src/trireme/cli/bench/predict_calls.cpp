@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kFootprint = 64ULL << 20;  // per rank, over its rotating buffers
 constexpr int kMostBuffers = 64;
-constexpr double kBurstSeconds = 0.006;
+constexpr double kBurstSeconds = 0.004;
 
 // Fitted at powers of four, judged half way between them.
 struct Size {
@@ -70,36 +70,52 @@ class Algorithms {
   }
 
   void judge(const Algorithm& algorithm, std::vector<Judged>& all) {
-    std::map<std::pair<std::size_t, bool>, std::vector<double>> seconds;
     const auto list = sizes(algorithm.what, question_.largest);
-    for (int round = 0; round < question_.rounds; ++round) {
-      for (const auto& size : list) {
-        show_progress(fmt::format("{}, {} ranks: {} by {}, {}", question_.transport, question_.ranks,
-                                  name(algorithm.what), name_, format_size(size.bytes)));
-        seconds[{size.bytes, size.judged}].push_back(
-            seconds_of(*crew_, call_of(question_, algorithm.what, size.bytes), errors_));
-      }
-    }
+    std::vector<Rounds> rounds(list.size());
+    for (int round = 0; round < question_.rounds; ++round) judge_once(algorithm, list, rounds);
     if (errors_ > 0) throw DataError(fmt::format("{} elements of {} were wrong", errors_, name(algorithm.what)));
-    LinkModel fitted = model_;
-    fitted.corrections = Corrections(question_.ranks);
-    for (const auto& size : list) {
-      if (size.judged) continue;
-      const Call call = call_of(question_, algorithm.what, size.bytes);
-      const double said = predict(algorithm, call, DType::f32, model_);
-      fitted.corrections.add(algorithm.what, name_, std::max(call_bytes(call, DType::f32), 1.0),
-                             median(seconds[{size.bytes, false}]) / said);
-    }
-    for (const auto& size : list) {
-      if (!size.judged) continue;
-      const double said = predict(algorithm, call_of(question_, algorithm.what, size.bytes), DType::f32, fitted);
-      all.push_back({fmt::format("{}, {} ranks", question_.transport, question_.ranks),
-                     fmt::format("{} {} {}", name(algorithm.what), name_, format_size(size.bytes)), said,
-                     seconds[{size.bytes, true}]});
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      if (!list[k].judged) continue;
+      const double usual = median(rounds[k].predicted);
+      Judged one{fmt::format("{}, {} ranks", question_.transport, question_.ranks),
+                 fmt::format("{} {} {}", name(algorithm.what), name_, format_size(list[k].bytes)),
+                 usual,
+                 {}};
+      // Each is held against the prediction of its own round.
+      for (std::size_t r = 0; r < rounds[k].measured.size(); ++r) {
+        one.measured_s.push_back(rounds[k].measured[r] * usual / rounds[k].predicted[r]);
+      }
+      all.push_back(std::move(one));
     }
   }
 
  private:
+  struct Rounds {
+    std::vector<double> predicted, measured;
+  };
+
+  // All sizes in turn, within a fraction of a second; those to be judged are predicted from the others.
+  void judge_once(const Algorithm& algorithm, const std::vector<Size>& list, std::vector<Rounds>& rounds) {
+    LinkModel fitted = model_;
+    fitted.corrections = Corrections(question_.ranks);
+    std::vector<double> seconds;
+    for (const auto& size : list) {
+      show_progress(fmt::format("{}, {} ranks: {} by {}, {}", question_.transport, question_.ranks,
+                                name(algorithm.what), name_, format_size(size.bytes)));
+      const Call call = call_of(question_, algorithm.what, size.bytes);
+      seconds.push_back(seconds_of(*crew_, call, errors_));
+      if (size.judged) continue;
+      fitted.corrections.add(algorithm.what, name_, std::max(call_bytes(call, DType::f32), 1.0),
+                             seconds.back() / predict(algorithm, call, DType::f32, model_));
+    }
+    for (std::size_t k = 0; k < list.size(); ++k) {
+      if (!list[k].judged) continue;
+      const Call call = call_of(question_, algorithm.what, list[k].bytes);
+      rounds[k].predicted.push_back(predict(algorithm, call, DType::f32, fitted));
+      rounds[k].measured.push_back(seconds[k]);
+    }
+  }
+
   const CallsQuestion& question_;
   const std::string name_;
   const LinkModel& model_;  // without corrections

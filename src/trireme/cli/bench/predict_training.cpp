@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
@@ -38,12 +37,14 @@ void put(std::vector<std::string>& arguments, const Place& place, int workers) {
   arguments.insert(arguments.end(), {"--hosts", fmt::format("ns:{}", workers), "--bandwidth", place.bandwidth});
 }
 
-// One way to train a model.
+// One way to train a model. Seconds of a step over those of one without exchange, right before and after; by round.
 struct Way {
   std::string strategy, codec;
   const sync::Kind* kind = nullptr;
-  plan::Simulated simulated;
-  std::vector<double> measured_s;
+  std::vector<double> predicted, measured;
+
+  std::string name() const { return fmt::format("{} {}", strategy, codec); }
+  const char* launch() const { return kind->name == "hogwild" ? "threads" : "processes"; }
 };
 
 std::vector<Way> ways_of(const TrainingQuestion& question, const Place& place) {
@@ -62,34 +63,82 @@ std::vector<Way> ways_of(const TrainingQuestion& question, const Place& place) {
   return ways;
 }
 
+// What a mean step took a worker, by its parts, in seconds.
+struct StepParts {
+  double step = 0, forward = 0, backward = 0, optimizer = 0;
+};
+
+StepParts between(const StepParts& a, const StepParts& b) {
+  return {(a.step + b.step) / 2, (a.forward + b.forward) / 2, (a.backward + b.backward) / 2,
+          (a.optimizer + b.optimizer) / 2};
+}
+
+plan::Quantiles scaled(const plan::Quantiles& times, double by) {
+  return {by * times.p10, by * times.p50, by * times.p90};
+}
+
+// The profile in the state that the machine was in when steps without exchange took `now` in the mean.
+plan::Profile in_state(plan::Profile profile, const StepParts& now) {
+  // A profile has medians, and how far each step is from them.
+  double mean = 0;
+  for (double residual : profile.residuals) mean += residual / static_cast<double>(profile.residuals.size());
+  if (profile.residuals.empty()) mean = 1;
+  const auto by = [&](double seconds, const plan::Quantiles& times) {
+    return times.p50 > 0 ? seconds / (mean * times.p50) : 1;
+  };
+  const double other = std::max(0.0, now.step - now.forward - now.backward - now.optimizer);
+  const double backward = by(now.backward, profile.backward_s), update = by(now.optimizer, profile.optimizer_s);
+  profile.forward_s = scaled(profile.forward_s, by(now.forward, profile.forward_s));
+  profile.backward_s = scaled(profile.backward_s, backward);
+  for (auto& gradient : profile.gradients) gradient.ready_s = scaled(gradient.ready_s, backward);
+  profile.optimizer_s = scaled(profile.optimizer_s, update);
+  profile.update_s_per_byte *= update;
+  const double step = profile.forward_s.p50 + profile.backward_s.p50 + profile.optimizer_s.p50 + other;
+  profile.step_s = scaled(profile.step_s, step / profile.step_s.p50);
+  return profile;
+}
+
 class Trial {
  public:
-  Trial(const TrainingQuestion& question, const Place& place, const plan::Cluster& cluster, const std::string& model)
-      : question_(question), place_(place), cluster_(cluster), group_(fmt::format("{}, {}", place.name, model)) {
+  Trial(const TrainingQuestion& question, const Place& place, const std::string& model)
+      : question_(question), place_(place), group_(fmt::format("{}, {}", place.name, model)) {
     const auto colon = model.find(':');
     model_ = {"--model", model.substr(0, colon), "--batch", colon == model.npos ? "64" : model.substr(colon + 1)};
   }
 
   void judge(TrainingAnswer& answer) {
     auto ways = ways_of(question_, place_);
-    for (int round = 0; round < question_.rounds; ++round) {
-      const auto profile = profiled();
-      for (auto& way : ways) {
-        show_progress(fmt::format("{}: {} {}, round {}", group_, way.strategy, way.codec, round + 1));
-        const double predicted = predict(profile, way);
-        predicted_[&way].push_back(predicted);
-        way.measured_s.push_back(train(way, predicted));
-      }
+    for (round_ = 0; round_ < question_.rounds; ++round_) judge_once(ways);
+    const double usual = median(alone_);
+    for (const auto& way : ways) {
+      Judged one{group_, way.name(), usual * median(way.predicted), {}};
+      for (double over : way.measured) one.measured_s.push_back(usual * over);
+      answer.steps.push_back(std::move(one));
     }
-    for (auto& way : ways) {
-      answer.steps.push_back(
-          {group_, fmt::format("{} {}", way.strategy, way.codec), median(predicted_[&way]), way.measured_s});
-    }
-    answer.picks.push_back(picked(ways));
+    answer.picks.push_back(picked(ways, usual));
   }
 
  private:
-  // Afresh in each round: the machine has moods.
+  // Costs are measured afresh in each round, and a step without exchange before and after each way: the machine has
+  // moods, and ways are compared in the same one.
+  void judge_once(std::vector<Way>& ways) {
+    const auto cluster = measured_cluster(place_, question_.workers);
+    const auto profile = profiled();
+    std::string launch;
+    StepParts before;
+    for (auto& way : ways) {
+      show_progress(fmt::format("{}: {}, round {}", group_, way.name(), round_ + 1));
+      if (launch != way.launch()) before = without_exchange(launch = way.launch(), profile.step_s.p50);
+      const auto took = train(way.strategy, way.codec, launch, predict(cluster, in_state(profile, before), way));
+      const auto after = without_exchange(launch, before.step);
+      const auto now = between(before, after);
+      way.predicted.push_back(predict(cluster, in_state(profile, now), way) / now.step);
+      way.measured.push_back(took.step / now.step);
+      alone_.push_back(now.step);
+      before = after;
+    }
+  }
+
   plan::Profile profiled() {
     const std::string path = folder_.path() + "/profile.json";
     std::vector<std::string> arguments{"profile", "--workers", std::to_string(question_.workers), "-o", path};
@@ -99,19 +148,22 @@ class Trial {
     return plan::load_profile(path);
   }
 
-  double predict(const plan::Profile& profile, Way& way) const {
+  double predict(const plan::Cluster& cluster, const plan::Profile& profile, const Way& way) const {
     plan::Job job;
     job.profile = &profile;
     job.strategy = sync::Choice::parse(way.strategy);
     job.compress = way.codec;
     job.workers = question_.workers;
     job.steps = 64;
-    way.simulated = plan::simulate(cluster_, job);
-    return way.simulated.step_s;
+    return plan::simulate(cluster, job).step_s;
   }
 
-  double train(const Way& way, double predicted) {
-    const auto steps = static_cast<int>(std::clamp(question_.seconds / predicted, 30.0, 400.0));
+  StepParts without_exchange(const std::string& launch, double about) {
+    return train("average-at-end", "none", launch, about);
+  }
+
+  StepParts train(const std::string& strategy, const std::string& codec, const std::string& launch, double about) {
+    const auto steps = static_cast<int>(std::clamp(question_.seconds / about, 30.0, 1000.0));
     const std::string out = fmt::format("{}/run-{}", folder_.path(), runs_++);
     std::vector<std::string> arguments{"train",
                                        "--workers",
@@ -119,43 +171,48 @@ class Trial {
                                        "--steps",
                                        std::to_string(steps),
                                        "--strategy",
-                                       way.strategy,
+                                       strategy,
                                        "--compress",
-                                       way.codec,
+                                       codec,
+                                       "--launch",
+                                       launch,
                                        "--out",
                                        out,
                                        "--quiet"};
     // Only the time counts: so slow a rate that nothing diverges.
     arguments.insert(arguments.end(), {"--lr", "0.001", "--on-nan", "skip"});
-    if (way.kind->name == "hogwild") arguments.insert(arguments.end(), {"--launch", "threads"});
     arguments.insert(arguments.end(), model_.begin(), model_.end());
     put(arguments, place_, question_.workers);
     run_trireme(arguments);
     std::ifstream file(out + "/run.json");
-    const auto run = nlohmann::json::parse(file);
-    return run.at("summary").at("measured").at("step_ms").get<double>() * 1e-3;
+    const auto measured = nlohmann::json::parse(file).at("summary").at("measured");
+    const auto part = [&](const char* name) { return 1e-3 * measured.at("breakdown_ms").at(name).get<double>(); };
+    return {part("step"), part("forward"), part("backward"), part("optimizer")};
   }
 
-  Picked picked(const std::vector<Way>& ways) {
+  Picked picked(const std::vector<Way>& ways, double usual) const {
     std::vector<double> predicted, measured;
     for (const auto& way : ways) {
-      predicted.push_back(median(predicted_[&way]));
-      measured.push_back(median(way.measured_s));
+      predicted.push_back(median(way.predicted));
+      measured.push_back(median(way.measured));
     }
     const auto pick = static_cast<std::size_t>(std::ranges::min_element(predicted) - predicted.begin());
     const auto best = static_cast<std::size_t>(std::ranges::min_element(measured) - measured.begin());
-    auto text = [&](std::size_t i) { return fmt::format("{} {}", ways[i].strategy, ways[i].codec); };
-    return {group_, text(pick), text(best), measured[pick], measured[best], kendall(predicted, measured)};
+    return {group_,
+            ways[pick].name(),
+            ways[best].name(),
+            usual * measured[pick],
+            usual * measured[best],
+            kendall(predicted, measured)};
   }
 
   const TrainingQuestion& question_;
   const Place& place_;
-  const plan::Cluster& cluster_;
   const std::string group_;
   std::vector<std::string> model_;
   TemporaryFolder folder_;
-  std::map<const Way*, std::vector<double>> predicted_;  // by round
-  int runs_ = 0;
+  std::vector<double> alone_;  // steps without exchange
+  int round_ = 0, runs_ = 0;
 };
 
 }  // namespace
@@ -178,8 +235,7 @@ plan::Cluster measured_cluster(const Place& place, int workers) {
 TrainingAnswer judge_training(const TrainingQuestion& question, const Place& place) {
   TrainingAnswer answer;
   for (const auto& model : question.models) {
-    const auto cluster = measured_cluster(place, question.workers);
-    Trial(question, place, cluster, model).judge(answer);
+    Trial(question, place, model).judge(answer);
   }
   show_progress("");
   return answer;
