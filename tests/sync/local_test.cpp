@@ -127,9 +127,9 @@ TEST(LocalState, DiLoCoKeepsItsMomentum) {
     const Learner learner(world);
     train(world, *strategy, "diloco", {}, learner, 1, 0.1);
     auto state = strategy->state();
-    ASSERT_EQ(state.size(), 1u);
-    EXPECT_EQ(state[0].first, "momentum");
-    EXPECT_THAT(values(state[0].second), ::testing::Contains(::testing::Ne(0.0)));
+    ASSERT_EQ(state.size(), 2u);
+    EXPECT_EQ(state[1].name, "momentum");
+    EXPECT_THAT(values(state[1].values), ::testing::Contains(::testing::Ne(0.0)));
   });
 }
 

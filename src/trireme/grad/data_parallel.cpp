@@ -240,6 +240,7 @@ void DataParallel::average_buffers() {
 const std::vector<BadGradient>& DataParallel::bad_gradients() const { return impl_->reducer.bad_gradients(); }
 const ExchangeTimes& DataParallel::times() const { return impl_->reducer.times(); }
 std::vector<std::string> DataParallel::unused() const { return impl_->reducer.unused(); }
+sync::CompressedMean* DataParallel::codes() { return impl_->reducer.codes(); }
 std::optional<sync::Compressed> DataParallel::compressed() const { return impl_->reducer.compressed(); }
 std::vector<ReadyGradient> DataParallel::ready() const { return impl_->reducer.ready_gradients(); }
 sync::Turn DataParallel::turn() const { return impl_->reducer.turn(); }

@@ -150,6 +150,8 @@ class DataParallel {
   sync::Turn turn() const;
   // What compression did so far; nothing where there is none.
   std::optional<sync::Compressed> compressed() const;
+  // The codecs, for what they remember from step to step; null where there are none.
+  sync::CompressedMean* codes();
   // Names of the parameters that no rank's last backward used; their .grad was left alone.
   std::vector<std::string> unused() const;
   // One line: how many buckets of which sizes, by which plan, in line or in the background.

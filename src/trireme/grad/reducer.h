@@ -41,6 +41,7 @@ class Reducer {
   std::vector<ReadyGradient> ready_gradients() const;
   sync::Turn turn() const { return turn_; }
   std::size_t bucket_count() const { return buckets_.size(); }
+  sync::CompressedMean* codes() { return codes_.get(); }
   std::optional<sync::Compressed> compressed() const { return codes_ ? std::optional(codes_->report()) : std::nullopt; }
 
  private:

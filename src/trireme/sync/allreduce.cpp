@@ -14,6 +14,7 @@ class Allreduce : public OneLearner {
   Codes codes() const override { return codes_; }
   bool shares_gradient() const override { return true; }
   bool meets(std::int64_t) const override { return true; }
+  bool apart() const override { return false; }
   void finish() override {}
   void model(std::span<float> out) override { copy(weights_, out); }
 

@@ -20,6 +20,8 @@ class AverageAtEnd : public OneLearner {
     mean_(weights_);
   }
   void model(std::span<float> out) override { report_.consensus = mean_of_all(world_, weights_, out); }
+  std::vector<Kept> state() override { return mean_.state(); }
+  std::vector<std::pair<std::string, CompressedMean*>> coded() override { return mean_.coded(); }
   Report report() const override { return mean_.report(report_); }
 
  private:

@@ -154,6 +154,16 @@ std::function<void()> CompressedMean::rehearsal(std::size_t bytes) {
   };
 }
 
+std::vector<CompressedMean::InUse> CompressedMean::in_use() {
+  std::vector<InUse> found;
+  for (Member& member : members_) {
+    if (member.none) continue;
+    const auto share = share_of(member.tensor.count, member.codec->block(), group_.size(), group_.rank());
+    found.push_back({&member.tensor.name, member.codec.get(), member.again.get(), member.again ? share : Share{}});
+  }
+  return found;
+}
+
 Compressed CompressedMean::report() const {
   Compressed report{.bytes_before = static_cast<std::uint64_t>(dense_bytes_),
                     .bytes_after = bytes_sent(),

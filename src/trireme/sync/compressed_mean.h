@@ -37,6 +37,17 @@ class CompressedMean {
 
   // What it has done so far. While no exchange is under way.
   Compressed report() const;
+  // The codecs, for what they remember. While no exchange is under way.
+  struct InUse {
+    const std::string* parameter;
+    compress::Codec* codec;
+    compress::Codec* again;  // of the share that this rank merges, where there is one
+    Share share;
+  };
+  std::vector<InUse> in_use();
+  Op op() const { return op_; }
+  int workers() const { return group_.size(); }
+
   // By this rank, without rehearsals.
   std::uint64_t bytes_sent() const { return group_.bytes_sent() - rehearsed_bytes_; }
 

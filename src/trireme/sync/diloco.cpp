@@ -37,7 +37,10 @@ class DiLoCo : public OneLearner {
     copy(theta_.span(), out);
     report_.consensus = distance_to(world_, theta_.span(), weights_);
   }
-  std::vector<std::pair<std::string, std::span<float>>> state() override { return {{"momentum", momentum_.span()}}; }
+  std::vector<Kept> state() override { return {{"theta", theta_.span()}, {"momentum", momentum_.span()}}; }
+  std::vector<double> numbers() const override { return {moved_ ? 1.0 : 0.0}; }
+  void set_numbers(std::span<const double> numbers) override { moved_ = only_of(numbers) != 0; }
+  std::vector<std::pair<std::string, CompressedMean*>> coded() override { return mean_.coded(); }
   Report report() const override { return mean_.report(report_); }
 
  private:

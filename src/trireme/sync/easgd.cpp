@@ -41,6 +41,8 @@ class Easgd : public OneLearner {
     copy(centre_.span(), out);
     report_.consensus = distance_to(world_, centre_.span(), weights_);
   }
+  std::vector<Kept> state() override { return {{"centre", centre_.span()}}; }
+  std::vector<std::pair<std::string, CompressedMean*>> coded() override { return mean_of_all_.coded(); }
   Report report() const override { return mean_of_all_.report(report_); }
 
  private:

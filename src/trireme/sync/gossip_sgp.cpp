@@ -74,6 +74,14 @@ class GossipSgp : public OneLearner {
     copy(x_.span(), weights_);
   }
 
+  std::vector<Kept> state() override { return {{"x", x_.span(), /*alike=*/false}}; }
+  std::vector<double> numbers() const override { return w_; }
+  void set_numbers(std::span<const double> numbers) override {
+    const double w = only_of(numbers);
+    if (!(w > 0)) throw DataError("the weight of push-sum that was kept is not above 0");
+    w_[0] = w;
+  }
+
   void model(std::span<float> out) override {
     world_.all_reduce(x_.span(), out, Op::avg);
     report_.consensus = distance_to(world_, out, weights_);

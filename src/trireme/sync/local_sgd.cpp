@@ -21,6 +21,8 @@ class LocalSgd : public OneLearner {
   }
   void finish() override { average(); }
   void model(std::span<float> out) override { report_.consensus = mean_of_all(world_, weights_, out); }
+  std::vector<Kept> state() override { return mean_.state(); }
+  std::vector<std::pair<std::string, CompressedMean*>> coded() override { return mean_.coded(); }
   Report report() const override { return mean_.report(report_); }
 
  private:

@@ -31,6 +31,16 @@ void add_to(Report& report, const CompressedMean* codes) {
   sum.carried = std::hypot(sum.carried, more.carried);
 }
 
+std::vector<std::pair<std::string, CompressedMean*>> named(std::string name, CompressedMean* codes) {
+  if (!codes) return {};
+  return {{std::move(name), codes}};
+}
+
+std::vector<Strategy::Kept> ModelMean::state() const {
+  if (common_.size() == 0) return {};
+  return {{"common", common_.span()}};
+}
+
 void ModelMean::operator()(std::span<const float> mine, std::span<const float> common, std::span<float> out) {
   if (!codes_) return world_.all_reduce(mine, out, Op::avg);
   if (difference_.size() == 0) difference_ = Flat(world_, mine.size());

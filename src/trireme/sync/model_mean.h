@@ -15,6 +15,9 @@ std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around,
 // Adds what it did to a report.
 void add_to(Report& report, const CompressedMean* codes);
 
+// For Strategy::coded(); none where nothing is compressed.
+std::vector<std::pair<std::string, CompressedMean*>> named(std::string name, CompressedMean* codes);
+
 class ModelMean {
  public:
   // Collective.
@@ -28,6 +31,10 @@ class ModelMean {
     if (codes_) common_ = Flat(world_, weights);
   }
   void operator()(std::span<float> weights);
+
+  // What it goes on from, and with.
+  std::vector<Strategy::Kept> state() const;
+  std::vector<std::pair<std::string, CompressedMean*>> coded() const { return named("models", codes_.get()); }
 
   Report report(Report report) const {
     add_to(report, codes_.get());

@@ -1,5 +1,7 @@
 // What most strategies have in common: one learner per worker, and a report.
 #pragma once
+#include <cmath>
+
 #include "trireme/base/error.h"
 #include "trireme/sync/strategy.h"
 #include "trireme/sync/timed.h"
@@ -11,6 +13,12 @@ class Waiting : public Timed {
  public:
   explicit Waiting(Report& report) : Timed(report.wait_s) {}
 };
+
+// The one number that a strategy keeps; finite.
+inline double only_of(std::span<const double> numbers) {
+  if (numbers.size() != 1 || !std::isfinite(numbers[0])) throw DataError("a strategy's number is missing or broken");
+  return numbers[0];
+}
 
 class OneLearner : public Strategy {
  public:

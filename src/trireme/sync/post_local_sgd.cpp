@@ -2,6 +2,7 @@
 //   step < W:  w ← w − η·(1/N) Σ_i g_i(w);   then  w_i ← w_i − η g_i(w_i), every H steps  w_i ← (1/N) Σ_j w_j
 // W is `warmup` of all steps. 2(N−1)/N of a model sent per step at first, then every H steps.
 #include <cmath>
+#include <iterator>
 
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/mean.h"
@@ -44,6 +45,14 @@ class PostLocalSgd : public OneLearner {
     if (apart_) average();
   }
   void model(std::span<float> out) override { report_.consensus = mean_of_all(world_, weights_, out); }
+  std::vector<Kept> state() override { return models_.state(); }
+  std::vector<double> numbers() const override { return {apart_ ? 1.0 : 0.0}; }
+  void set_numbers(std::span<const double> numbers) override { apart_ = only_of(numbers) != 0; }
+  std::vector<std::pair<std::string, CompressedMean*>> coded() override {
+    auto all = models_.coded();
+    std::ranges::copy(named("gradients", gradients_.get()), std::back_inserter(all));
+    return all;
+  }
   Report report() const override {
     auto report = models_.report(report_);
     add_to(report, gradients_.get());

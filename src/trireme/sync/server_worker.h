@@ -29,6 +29,7 @@ class ServerWorker : public Strategy {
   bool shares_gradient() const override { return true; }
   bool takes_gradient() const override { return true; }
   bool owns_step() const override { return true; }
+  bool apart() const override { return false; }  // servers have what there is
   bool asynchronous() const override { return consistency_.async; }
   Pace pace(double momentum) const override {
     return consistency_.async || consistency_.s > 0 ? without_momentum(momentum, 4) : Pace{momentum, 1};

@@ -96,7 +96,8 @@ class Sma : public Strategy {
     world_.all_reduce(square, Op::sum);
     report_.consensus = std::sqrt(square[0] / static_cast<double>(all_learners_));
   }
-  std::vector<std::pair<std::string, std::span<float>>> state() override { return {{"velocity", velocity_.span()}}; }
+  std::vector<Kept> state() override { return {{"centre", z_.span()}, {"velocity", velocity_.span()}}; }
+  std::vector<std::pair<std::string, CompressedMean*>> coded() override { return named("corrections", codes_.get()); }
   Report report() const override {
     auto report = report_;
     add_to(report, codes_.get());

@@ -6,6 +6,8 @@
 // swing. The gradient of step k travels in slot k mod (s+1). The first s steps leave the weights where they are; the
 // last s gradients are delivered by drain(). s = 0 is allreduce. 2(N−1)/N of a model sent per step; two models of
 // memory more.
+#include <fmt/format.h>
+
 #include <cmath>
 #include <deque>
 
@@ -72,6 +74,27 @@ class StaleAllreduce : public OneLearner {
   }
 
   void finish() override {}
+
+  // What is under way arrives first; it is applied when its turn comes.
+  std::vector<Kept> state() override {
+    while (arrived_ < sent_) await_next();
+    std::vector<Kept> all;
+    if (staleness_ > 0) all.push_back({"before", before_.span()});
+    for (std::size_t k = 0; k < slots_.size(); ++k) all.push_back({fmt::format("slot{}", k), slots_[k].span()});
+    return all;
+  }
+  std::vector<double> numbers() const override { return {static_cast<double>(sent_), static_cast<double>(applied_)}; }
+  void set_numbers(std::span<const double> numbers) override {
+    constexpr double kMost = 0x1p53;
+    const bool fits = numbers.size() == 2 && numbers[1] >= 0 && numbers[0] >= numbers[1] && numbers[0] < kMost &&
+                      numbers[0] - numbers[1] <= static_cast<double>(staleness_);
+    if (!fits) throw DataError("stale-allreduce: another number of gradients was under way than s allows");
+    sent_ = arrived_ = static_cast<std::int64_t>(numbers[0]);
+    applied_ = static_cast<std::int64_t>(numbers[1]);
+  }
+  bool apart() const override { return false; }
+  std::vector<std::pair<std::string, CompressedMean*>> coded() override { return named("gradients", codes_.get()); }
+
   Report report() const override {
     auto report = report_;
     add_to(report, codes_.get());
@@ -82,17 +105,21 @@ class StaleAllreduce : public OneLearner {
  private:
   Flat& slot_of(std::int64_t step) { return slots_[static_cast<std::size_t>(step % (staleness_ + 1))]; }
 
+  // The oldest that is under way.
+  void await_next() {
+    Waiting waiting(report_);
+    if (codes_) {
+      coded_.front()->wait();
+      coded_.pop_front();
+    } else {
+      under_way_.wait_first(1);
+    }
+    ++arrived_;
+  }
+
   // Its weights had seen all but the last s of the updates before it.
   void deliver() {
-    {
-      Waiting waiting(report_);
-      if (codes_) {
-        coded_.front()->wait();
-        coded_.pop_front();
-      } else {
-        under_way_.wait_first(1);
-      }
-    }
+    if (arrived_ == applied_) await_next();
     copy(slot_of(applied_).span(), gradient_);
     if (staleness_ > 0) shorten(gradient_);
     ++report_.stale[std::min(applied_, staleness_)];
@@ -113,11 +140,12 @@ class StaleAllreduce : public OneLearner {
   const double clip_;
   Flat here_, before_;  // w_k, while the weights are ŵ_k; w_{k−1}
   std::vector<Flat> slots_;
-  UnderWay under_way_{world_};  // those of steps applied_ … sent_ − 1
+  UnderWay under_way_{world_};  // those of steps arrived_ … sent_ − 1
   std::unique_ptr<CompressedMean> codes_;
   std::deque<std::unique_ptr<Pending>> coded_;  // the same, where they travel as codes
-  // Steps whose gradients were sent, and were put in place. Invariant: applied_ ≤ sent_ ≤ applied_ + s between steps.
-  std::int64_t sent_ = 0, applied_ = 0;
+  // Steps whose gradients were sent, whose means are in their slots, and were put in place. Invariant: applied_ ≤
+  // arrived_ ≤ sent_ ≤ applied_ + s between steps.
+  std::int64_t sent_ = 0, arrived_ = 0, applied_ = 0;
   bool skips_ = false;
 };
 

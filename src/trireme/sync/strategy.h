@@ -28,6 +28,8 @@
 
 namespace trireme::sync {
 
+class CompressedMean;
+
 // What one learner learns with. Most workers have one.
 struct Replica {
   std::span<float> weights;   // what the next forward reads and the optimizer moves; in the transport's heap
@@ -105,8 +107,24 @@ class Strategy {
 
   // Writes what a user would call the model now; training goes on as if nobody had asked.
   virtual void model(std::span<float> out) = 0;
-  // What, besides the model, a checkpoint keeps: the same on every worker. To be overwritten on resume, after begin().
-  virtual std::vector<std::pair<std::string, std::span<float>>> state() { return {}; }
+
+  // ---- What a checkpoint keeps besides the model, so that a stopped run goes on exactly. To be overwritten on resume,
+  // after begin(); the next step is then what it would have been. Between steps.
+
+  // Whether workers' weights and optimizers differ from each other then.
+  virtual bool apart() const { return true; }
+  // Vectors in the order of the weights.
+  struct Kept {
+    std::string name;
+    std::span<float> values;
+    bool alike = true;  // on every worker
+  };
+  virtual std::vector<Kept> state() { return {}; }
+  // A few numbers more. Throws DataError where they cannot be its own.
+  virtual std::vector<double> numbers() const { return {}; }
+  virtual void set_numbers(std::span<const double> numbers) { (void)numbers; }
+  // What it sends codes by, by name.
+  virtual std::vector<std::pair<std::string, CompressedMean*>> coded() { return {}; }
 
   virtual Report report() const { return {}; }
 };

@@ -7,8 +7,6 @@
 namespace trireme::train {
 namespace {
 
-constexpr const char* kOfStrategy = "strategy.";
-
 // Whether gradients' codes feed back errors so late that they would swing with momentum.
 bool codes_lag(const Config& config) {
   return config.optimizer == "sgd" && compress::Rules(config.compress, config.compress_rule).lags() &&
@@ -56,24 +54,6 @@ sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strateg
 double clip_of(const Config& config, const sync::Strategy& strategy) {
   if (config.clip > 0) return config.clip;
   return strategy.in_backward() && config.momentum > 0 && codes_lag(config) ? kMostNorm : 0;
-}
-
-void keep(sync::Strategy& strategy, Keepsake& with) {
-  for (auto& [name, values] : strategy.state()) {
-    with.tensors.emplace_back(kOfStrategy + name,
-                              torch::from_blob(values.data(), {static_cast<std::int64_t>(values.size())},
-                                               torch::TensorOptions(torch::kFloat32)));
-  }
-}
-
-void restore(sync::Strategy& strategy, const LoadedCheckpoint& checkpoint) {
-  for (auto& [name, values] : strategy.state()) {
-    for (const auto& [kept, tensor] : checkpoint.tensors) {
-      if (kept == kOfStrategy + name && tensor.numel() == static_cast<std::int64_t>(values.size())) {
-        std::ranges::copy_n(tensor.contiguous().data_ptr<float>(), tensor.numel(), values.data());
-      }
-    }
-  }
 }
 
 }  // namespace trireme::train

@@ -1,4 +1,4 @@
-// A strategy as a run is told to use it: made, paced, kept and taken up again.
+// A strategy as a run is told to use it: made and paced.
 #pragma once
 #include <memory>
 
@@ -18,9 +18,5 @@ sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strateg
 
 // The most norm that the gradients which the optimizer is given may have; 0: any.
 double clip_of(const Config& config, const sync::Strategy& strategy);
-
-// What a strategy keeps besides the model, under "strategy.…"; live.
-void keep(sync::Strategy& strategy, Keepsake& with);
-void restore(sync::Strategy& strategy, const LoadedCheckpoint& checkpoint);
 
 }  // namespace trireme::train

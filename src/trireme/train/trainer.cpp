@@ -13,6 +13,7 @@
 #include "trireme/train/feed.h"
 #include "trireme/train/header.h"
 #include "trireme/train/learners.h"
+#include "trireme/train/own_state.h"
 #include "trireme/train/prediction.h"
 #include "trireme/train/recorder.h"
 #include "trireme/train/replica_crew.h"
@@ -48,6 +49,7 @@ class Run {
         learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()) {
     if (options.resume) resume();
     begin_strategy();
+    if (options.resume) go_on();
     const auto total = schedule_options(config, steps_per_epoch_, crew_.size()).total_steps - place_.step;
     prediction_.emplace(config, world_, crew_, *strategy_, 4 * parameter_count(*work.model), total, options.predicted);
     start_feeding();
@@ -273,6 +275,8 @@ class Run {
   void end() {
     for (auto& learner : learners_) learner->gradients->drain();
     if (part_.samples > 0) sent_ += traffic() - before_;
+    // The result is kept, and beside it what a run that goes on would have gone on with.
+    auto own = place_.position > 0 || !strategy_->in_backward() ? own_states() : NamedTensors{};
     bool more = false;
     while (strategy_->drain()) {
       for (auto& learner : learners_) {
@@ -283,7 +287,7 @@ class Run {
     }
     strategy_->finish();
     if (more || !test_) test_ = measure();  // ended within an epoch, or had nothing to do
-    if (more || place_.position > 0) save(std::nullopt);
+    if (more || place_.position > 0) save(std::nullopt, std::move(own));
     if (checkpoints_) checkpoints_->wait();
   }
 
@@ -342,7 +346,28 @@ class Run {
            (body_ ? body_->bytes_sent() : 0);
   }
 
-  void save(std::optional<double> metric) {
+  Station station() const {
+    const bool cut = body_ && !body_->gathers_batch();
+    return {crew_.rank(), crew_.size(), cut ? options_.mesh->place().tensor : 0,
+            cut ? options_.mesh->shape().tensor : 1};
+  }
+
+  // What workers have of their own, all of it at the first one; its bytes are not training's. Collective.
+  NamedTensors own_states() {
+    auto& net = learners_.first().net;
+    const bool some = !strategy_->in_backward() || (net && net->codes());
+    if (!some || strategy_->owns_step()) return {};
+    const auto sent = traffic();
+    if (!strategy_->in_backward()) {
+      for (auto& learner : learners_) learner->flat->download();
+    }
+    auto all = gather_tensors(everyone_, own_state(*strategy_, learners_, station()));
+    before_ += traffic() - sent;
+    return all;
+  }
+
+  void save(std::optional<double> metric) { save(metric, own_states()); }
+  void save(std::optional<double> metric, NamedTensors own) {
     with_the_model([&] {
       auto& learner = learners_.first();
       if (!checkpoints_ && !body_) return;
@@ -350,37 +375,56 @@ class Run {
                        data::look_of(work_.data));
       if (body_) kept.tensors = body_->whole(kept.tensors);
       if (!checkpoints_) return;
-      if (!body_) keep(*strategy_, kept);
+      kept.tensors.insert(kept.tensors.end(), own.begin(), own.end());
       checkpoints_->save(place_.step, kept.tensors, kept.metadata, metric);
     });
   }
 
   void resume() {
-    std::string file = config_.out;
+    LoadedCheckpoint loaded;
+    file_ = config_.out;
     if (everyone_.rank() == 0) {
       auto search = latest_checkpoint(config_.out);
       if (!search.found) {
         throw DataError(fmt::format("{}: no whole checkpoint to resume from{}", config_.out,
                                     search.skipped.empty() ? "" : "; " + search.skipped.front()));
       }
-      file = search.found->path.string();
-      loaded_ = load_checkpoint(search.found->path);
-      skipped_ = search.skipped;
+      file_ = search.found->path.string();
+      loaded = load_checkpoint(search.found->path);
+      notes_ = search.skipped;
     }
-    share(loaded_, everyone_);
-    place_ = learners_.first().load(*schedule_, loaded_, file);
+    own_ = deal(loaded, everyone_, station());
+    share(loaded, everyone_);
+    place_ = learners_.first().load(*schedule_, loaded, file_);
     resumed_ = place_.step;
     from_seconds_ = place_.train_seconds;
   }
 
-  // Everyone begins with the first worker's weights, and with what a checkpoint kept of the strategy.
+  // Everyone begins with the first worker's weights.
   void begin_strategy() {
     if (strategy_->in_backward()) return;
     auto first = learners_.first().flat->replica();
     world_.broadcast(View(first.weights));
     strategy_->begin(learners_.replicas());
-    restore(*strategy_, loaded_);
-    loaded_ = {};
+    for (auto& learner : learners_) learner->flat->upload();
+  }
+
+  // With what was kept besides the model; what will not be as it would have been is told.
+  void go_on() {
+    for (auto& line : restore(std::exchange(own_, {}), *strategy_, learners_, station(), file_)) {
+      notes_.push_back(std::move(line));
+    }
+    if (strategy_->owns_step() && !strategy_->asynchronous()) {
+      notes_.push_back(
+          "servers begin anew with the weights: their momentum, and errors that codecs carried, are not kept");
+    }
+    if (body_ && !body_->pipeline().synchronous()) {
+      notes_.push_back(
+          fmt::format("{}: what was under way when the run was stopped was ended first; steps differ from "
+                      "those of a run that was not",
+                      config_.pipeline));
+    }
+    if (strategy_->in_backward()) return;
     for (auto& learner : learners_) learner->flat->upload();
   }
 
@@ -410,7 +454,7 @@ class Run {
   void show_header() {
     recorder_->header(header_of(config_, work_, everyone_, workers_, *strategy_, learners_));
     if (!options_.mesh_why.empty()) recorder_->message(options_.mesh_why);
-    for (const auto& line : skipped_) recorder_->message(line);
+    for (const auto& line : notes_) recorder_->message(line);
     if (resumed_) {
       recorder_->message(fmt::format("going on from step {}, epoch {}", place_.step, place_.epoch + 1));
     }
@@ -445,11 +489,12 @@ class Run {
   std::optional<Evaluation> test_;  // of the weights as they are
   std::vector<float> shown_;        // the model that is judged and kept
   std::uint64_t sent_ = 0, before_ = 0;
-  LoadedCheckpoint loaded_;
   std::optional<std::int64_t> resumed_;
-  std::vector<std::string> skipped_;
-  double from_seconds_ = 0;  // of training, before this process
-  double last_ = 0;          // when the last step ended; 0: nothing to count from
+  std::string file_;                // the checkpoint it goes on from
+  OwnStates own_;                   // what that keeps of workers
+  std::vector<std::string> notes_;  // about it
+  double from_seconds_ = 0;         // of training, before this process
+  double last_ = 0;                 // when the last step ended; 0: nothing to count from
   bool mark_ahead_ = false, said_stop_ = false, stopped_ = false;
 };
 

@@ -1,0 +1,40 @@
+// What workers need besides the model to go on exactly, and each may have its own of: weights and optimizers of those
+// that go apart, what a strategy is in the middle of, what codecs remember. In a checkpoint under
+//
+//   worker.<replica>.…   of one; worker.all.… what is the same for all. Where layers are cut,
+//   worker.<replica>.t<part>.…
+//     weights.<learner>.<parameter>    optimizer.<learner>.<parameter>.<quantity>    strategy.<parameter>.<quantity>
+//     numbers    codes.<which>.<parameter>.<quantity>
+#pragma once
+#include <string>
+#include <vector>
+
+#include "trireme/collective/communicator.h"
+#include "trireme/sync/strategy.h"
+#include "trireme/train/checkpoints.h"
+#include "trireme/train/learners.h"
+
+namespace trireme::train {
+
+// Which replica of the model a worker has, and which part of the layers that are cut.
+struct Station {
+  int replica = 0, replicas = 1, part = 0, parts = 1;
+};
+
+// This worker's, copied. Between steps.
+NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Station& here);
+// Everyone's, each name once, at rank 0; elsewhere nothing. Collective.
+NamedTensors gather_tensors(Communicator& everyone, NamedTensors mine);
+
+struct OwnStates {
+  int replicas = 0, parts = 0;  // of the run that was stopped; 0: nothing was kept
+  NamedTensors tensors;         // what this worker may need of them
+};
+// Takes them out of rank 0's checkpoint, one at a time, for everyone. Collective.
+OwnStates deal(LoadedCheckpoint& checkpoint, Communicator& everyone, const Station& here);
+// After the strategy has begun. Returns lines for the user: what is not as it would have been. Throws DataError naming
+// the file where something is broken.
+std::vector<std::string> restore(const OwnStates& kept, sync::Strategy& strategy, Learners& learners,
+                                 const Station& here, const std::string& file);
+
+}  // namespace trireme::train
