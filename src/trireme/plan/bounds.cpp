@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/bucket_plan.h"
@@ -23,29 +23,11 @@ double speed_of(const Cluster& cluster, int workers) {
   return sum;
 }
 
-// The share of a pipeline's time in which stages idle, where a formula knows it.
-double bubble_of(const Way& way) {
-  if (!way.on_mesh || way.mesh.pipe == 1) return 0;
-  const auto& kind = pipelines::find_kind(way.schedule);
-  return kind.bubble(way.mesh.pipe, way.micro_batches, 2).value_or(0);
-}
-
 }  // namespace
 
 double Bounds::compute_s() const {
   const auto& profile = question_.profile;
   return profile.forward_s.p50 + profile.backward_s.p50 + profile.optimizer_s.p50;
-}
-
-const Network& Bounds::network_of(int workers) {
-  if (workers == network_.ranks()) return network_;
-  auto found = networks_.find(workers);
-  if (found == networks_.end()) {
-    std::vector<int> first(static_cast<std::size_t>(workers));
-    std::iota(first.begin(), first.end(), 0);
-    found = networks_.emplace(workers, network_.on(std::move(first))).first;
-  }
-  return found->second;
 }
 
 Bounds::Costs& Bounds::costs_of(const std::string& algorithm, int workers) {
@@ -61,7 +43,7 @@ double Bounds::at_octave(Costs& costs, std::size_t octave) {
   if (costs.seconds.size() <= octave) costs.seconds.resize(octave + 1, -1);
   double& seconds = costs.seconds[octave];
   if (seconds >= 0) return seconds;
-  const Network& network = network_of(costs.workers);
+  const Network network = network_.first(costs.workers);
   const std::size_t count = std::size_t{1} << octave;
   const Algorithm& chosen = costs.algorithm
                                 ? *costs.algorithm
@@ -82,19 +64,43 @@ double Bounds::most_samples_per_s(const Way& way) {
   const double learners =
       way.strategy.kind->learners ? std::max(1, way.strategy.kind->learners(way.strategy.values)) : 1;
   // Learners of a worker share its cores at best without loss.
-  double seconds = compute_s() * (way.on_mesh ? 1 / (1 - bubble_of(way)) : 1);
-  const double workers = speed_of(question_.cluster, way.workers);
-  double rate = workers * question_.profile.batch * learners / seconds;
-  if (way.on_mesh || way.workers == 1 || !way.traits.buckets || !compress::Choice::parse(way.compress).none()) {
-    return rate * kJitter;
+  auto [speed, fresh] = speeds_.try_emplace(way.workers, 0.0);
+  if (fresh) speed->second = speed_of(question_.cluster, way.workers);
+  double rate = speed->second * question_.profile.batch * learners / compute_s();
+  const double replicas = way.on_mesh ? way.mesh.data : way.workers;
+  const double samples = replicas * question_.profile.batch * learners;
+  if (way.on_mesh) rate = samples / std::max(exchange_.stages_s(way, speed->second / way.workers), 1e-12);
+  if (const double sending = exchange_.bytes_s(way); sending > 0) rate = std::min(rate, samples / sending);
+  return rate * kJitter;
+}
+
+double Bounds::most_at_closer_look(const Way& way) {
+  const double learners =
+      way.strategy.kind->learners ? std::max(1, way.strategy.kind->learners(way.strategy.values)) : 1;
+  const double replicas = way.on_mesh ? way.mesh.data : way.workers;
+  const double seconds = way.on_mesh ? replica_s(way) : exchange_.exchange_s(way);
+  return seconds > 0 ? kJitter * replicas * question_.profile.batch * learners / seconds : HUGE_VAL;
+}
+
+// One replica exchanges nothing with others; what it computes is the same for any number of them.
+double Bounds::replica_s(const Way& way) {
+  const auto [data, pipe, tensor] = way.mesh;
+  if (pipe == 1 && tensor == 1) return 0;
+  auto [known, fresh] =
+      stages_.try_emplace({way.schedule, pipe, tensor, way.micro_batches, way.saving.recompute_every}, 0.0);
+  if (!fresh) return known->second;
+  Way one = way;
+  one.workers = pipe * tensor;
+  one.mesh.data = 1;
+  one.saving.shard = Saving::Shard::none;
+  auto job = job_of(question_, one, {});
+  job.splits = splits_;
+  try {
+    known->second = simulate(network_, job).step_s;
+  } catch (const ConfigError&) {
+    // The simulation of the way itself says why.
   }
-  double exchange = HUGE_VAL;  // of all gradients at once, by whatever is fastest
-  for (const auto& variant : feasible(way, list_variants(question_, way))) {
-    exchange = std::min(exchange, all_reduce_s(costs_of(variant.algorithm, way.workers),
-                                               static_cast<double>(question_.profile.gradient_bytes())));
-  }
-  const double all = static_cast<double>(way.workers) * question_.profile.batch;
-  return std::min(rate, all / std::max(exchange, 1e-12)) * kJitter;
+  return known->second;
 }
 
 // On many workers each play takes its time, and what is picked there is the fastest at every size already.

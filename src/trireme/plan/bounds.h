@@ -1,21 +1,25 @@
 // What no simulation of a way can beat, and what closed forms say of its variants. Private to the search.
 #pragma once
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/plan/bucket_plan.h"
-#include "trireme/plan/ways.h"
+#include "trireme/plan/step_bound.h"
 
 namespace trireme::plan {
 
 class Bounds {
  public:
-  Bounds(const Question& question, const Network& network) : question_(question), network_(network) {}
+  Bounds(const Question& question, const Network& network, std::shared_ptr<MeshSplits> splits)
+      : question_(question), network_(network), exchange_(question, network), splits_(std::move(splits)) {}
 
-  // Samples a second that the way cannot exceed.
+  // Samples a second that the way cannot exceed; by what it computes and the bytes it sends.
   double most_samples_per_s(const Way& way);
+  // A closer look: by its collectives, which are played, or by its stages, which are cut and scheduled.
+  double most_at_closer_look(const Way& way);
   // The variants worth simulating, the plain one first: of the others those whose closed form is near the best.
   std::vector<Variant> promising(const Way& way, std::vector<Variant> variants);
 
@@ -30,15 +34,18 @@ class Bounds {
   // Straight lines between those sizes.
   double all_reduce_s(Costs& costs, double bytes);
   double at_octave(Costs& costs, std::size_t octave);
-  const Network& network_of(int workers);
   double compute_s() const;
+  double replica_s(const Way& way);
   double exchange_s(const Way& way, const Variant& variant);
   std::vector<Variant> feasible(const Way& way, std::vector<Variant> variants) const;
   std::vector<Gradient> gradients() const;
 
   const Question& question_;
   const Network& network_;
-  std::map<int, Network> networks_;
+  StepBound exchange_;
+  std::shared_ptr<MeshSplits> splits_;
+  std::map<std::tuple<std::string, int, int, int, int>, double> stages_;  // seconds of a mesh with one replica
+  std::map<int, double> speeds_;                                          // of so many workers together
   std::map<std::pair<std::string, int>, Costs> costs_;
 };
 

@@ -12,10 +12,11 @@ namespace {
 using compress::Road;
 
 constexpr double kF32 = sizeof(float);
+constexpr std::size_t kSampled = 16384;  // elements that are encoded to see how small they become
 
 // Bytes of a code per byte of what a codec without a known ratio is given: of a piece of noise like a gradient's.
 double sampled_ratio(compress::Codec& codec, std::size_t elements) {
-  const std::size_t count = std::min<std::size_t>(elements, 16384);
+  const std::size_t count = std::min(elements, kSampled);
   std::vector<float> x(count);
   std::vector<std::byte> message(codec.most_bytes(count) + compress::Codec::kHeader);
   std::size_t bytes = 0;
@@ -74,8 +75,11 @@ Coding::Coded Coding::coded(const compress::Tensor& tensor) const {
   one.choice = &rules_.of(tensor);
   one.none = one.choice->none();
   const compress::Surroundings around{.seed = seed_, .workers = ranks_};
-  // Without what error feedback would keep: only sizes are asked for.
-  one.codec = one.choice->kind->make(one.choice->values, tensor, around);
+  // Without what error feedback would keep, and of one that keeps something by itself a piece: only sizes are asked
+  // for.
+  auto asked = tensor;
+  if (one.choice->kind->error == compress::Kind::Error::its_own) asked.count = std::min(tensor.count, kSampled);
+  one.codec = one.choice->kind->make(one.choice->values, asked, around);
   const auto speed = speed_of(profile_, *one.choice);
   one.encode_s = speed.encode * dense;
   one.decode_s = speed.decode * dense;

@@ -93,6 +93,7 @@ Played play(const Network& network, const Algorithm& algorithm, const Call& shap
   const double last_begin = *std::max_element(begins.begin(), begins.end());  // before ends, which may be its memory
   const Schedule schedule = first_schedule(playing);
   auto played = play_closed_form(playing, schedule);
+  if (!played) played = play_all_pairs(playing, schedule);
   if (!played) played = messages_meet(playing, schedule) ? play_flows(playing) : by_max_plus(playing, schedule);
   correct(playing, *played, last_begin);
   return *played;
@@ -112,8 +113,20 @@ Played play_by(Tier tier, const Network& network, const Algorithm& algorithm, co
 }
 
 double play(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes) {
+  Memory& memory = network.memory();
+  const bool kept = shape.ranks == network.ranks() && shape.root == 0;
+  const std::tuple key(&algorithm, shape.count, element_bytes);
+  if (kept) {
+    std::lock_guard lock(memory.guard);
+    if (auto found = memory.alone.find(key); found != memory.alone.end()) return found->second;
+  }
   std::vector<double> times(static_cast<std::size_t>(shape.ranks));
-  return play(network, algorithm, shape, element_bytes, times, times).end_s;
+  const double seconds = play(network, algorithm, shape, element_bytes, times, times).end_s;
+  if (kept) {
+    std::lock_guard lock(memory.guard);
+    memory.alone.emplace(key, seconds);
+  }
+  return seconds;
 }
 
 }  // namespace trireme::plan

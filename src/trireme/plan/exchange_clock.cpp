@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "trireme/base/error.h"
 #include "trireme/collective/cost.h"
@@ -23,8 +24,8 @@ const Algorithm* of_this_name(Collective what, std::string_view name) {
 
 }  // namespace
 
-ExchangeClock::ExchangeClock(const Network& network, std::string_view algorithm, Observer observe)
-    : network_(network), algorithm_(algorithm), observe_(std::move(observe)) {
+ExchangeClock::ExchangeClock(const Network& network, std::string_view algorithm, Observer observe, bool coarse)
+    : network_(network), algorithm_(algorithm), observe_(std::move(observe)), coarse_(coarse) {
   if (algorithm_ == "auto") return;
   (void)find_algorithm(Collective::all_reduce, algorithm_);  // the error lists what there is
 }
@@ -35,7 +36,7 @@ const Algorithm& ExchangeClock::algorithm_for(const Leg& leg) const {
   if (algorithm_ != "auto") {
     if (const auto* named = of_this_name(leg.what, algorithm_)) return *named;
   }
-  return pick_algorithm(network_, leg.what, leg.count, leg.element_bytes, network_.ranks());
+  return pick_algorithm(network_, leg.what, leg.count, leg.element_bytes, network_.ranks(), coarse_);
 }
 
 // As Communicator::bytes_sent counts: of calls in shared memory the least that messages would have moved. So many ranks
@@ -43,18 +44,39 @@ const Algorithm& ExchangeClock::algorithm_for(const Leg& leg) const {
 double ExchangeClock::bytes_of_each(const Leg& leg) const {
   constexpr double kMany = 256;
   const double ranks = network_.ranks();
-  const auto& algorithm = algorithm_for(leg);
-  if (!algorithm.shared && ranks <= kMany) {
-    return static_cast<double>(count_schedule(algorithm, call_of(leg), leg.element_bytes).total_bytes) / ranks;
+  if (!coarse_ && ranks <= kMany) {
+    const auto& algorithm = algorithm_for(leg);
+    if (!algorithm.shared) {
+      return static_cast<double>(count_schedule(algorithm, call_of(leg), leg.element_bytes).total_bytes) / ranks;
+    }
   }
   const auto bytes = static_cast<double>(leg.count * leg.element_bytes);
   return leg.what == Collective::all_reduce ? 2 * (ranks - 1) / ranks * bytes : (ranks - 1) * bytes;
+}
+
+// Between 1, 1.5, 2, 3, 4, 6, … elements.
+double ExchangeClock::coarse_s(const Leg& leg) const {
+  const auto at = [&](std::size_t count) {
+    const Leg whole{leg.what, count, leg.element_bytes, 0};
+    return play_in_step(network_, algorithm_for(whole), call_of(whole), leg.element_bytes);
+  };
+  const std::size_t octave = std::bit_floor(leg.count), middle = octave + octave / 2;
+  if (leg.count == octave || leg.count == middle) return at(leg.count);
+  const std::size_t below = leg.count < middle ? octave : middle, above = leg.count < middle ? middle : 2 * octave;
+  const double from = at(below);
+  return from + (at(above) - from) * static_cast<double>(leg.count - below) / static_cast<double>(above - below);
 }
 
 const ExchangeClock::Known& ExchangeClock::known(const Leg& leg) {
   auto [found, fresh] = known_.try_emplace(Key{leg.what, leg.count, leg.element_bytes});
   auto& one = found->second;
   if (!fresh) return one;
+  if (coarse_) {
+    one.longest = coarse_s(leg);
+    one.ends.assign(1, one.longest);
+    one.sent = bytes_of_each(leg);
+    return one;
+  }
   const std::vector<double> begins(static_cast<std::size_t>(network_.ranks()), 0.0);
   one.ends.resize(begins.size());
   one.played =
@@ -77,7 +99,10 @@ void ExchangeClock::run(const Leg& leg, std::span<double> times, const Observer&
   const auto& one = known(leg);
   sent_ += one.sent;
   Played played;
-  if (!observe && all_equal(times)) {
+  if (coarse_) {
+    std::ranges::fill(times, *std::ranges::max_element(times) + one.longest);
+    played.tier = network_.shared() ? Tier::flows : Tier::max_plus;
+  } else if (!observe && all_equal(times)) {
     for (std::size_t r = 0; r < times.size(); ++r) times[r] += one.ends.size() == 1 ? one.ends[0] : one.ends[r];
     traffic_.add(one.traffic);
     played = one.played;
@@ -110,8 +135,10 @@ double ExchangeClock::latency(const Legs& legs) {
     if (leg.count == 0) continue;
     const Leg smallest{leg.what, leg.what == Collective::all_reduce ? static_cast<std::size_t>(network_.ranks()) : 1, 1,
                        0};
-    const auto& algorithm = algorithm_for(leg);
-    seconds += std::min(known(leg).longest, play(network_, algorithm, call_of(smallest), smallest.element_bytes));
+    const auto& algorithm = algorithm_for(coarse_ ? smallest : leg);
+    const double alone = coarse_ ? play_in_step(network_, algorithm, call_of(smallest), smallest.element_bytes)
+                                 : play(network_, algorithm, call_of(smallest), smallest.element_bytes);
+    seconds += std::min(known(leg).longest, alone);
   }
   return seconds;
 }

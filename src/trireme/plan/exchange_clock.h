@@ -16,7 +16,8 @@ class ExchangeClock {
   // `algorithm`: of every collective that has one of this name; the others, and auto, by what the runtime picks.
   // Throws ConfigError for a name that no collective has. The network must outlive it.
   // `observe`, where there is one, sees every message of what is run.
-  ExchangeClock(const Network& network, std::string_view algorithm, Observer observe = {});
+  // Coarsely: as Job::coarse.
+  ExchangeClock(const Network& network, std::string_view algorithm, Observer observe = {}, bool coarse = false);
 
   // Advances each rank's time from where it begins to where it ends, all legs one after the other.
   void run(const Legs& legs, std::span<double> times);
@@ -46,6 +47,7 @@ class ExchangeClock {
   };
   using Key = std::tuple<Collective, std::size_t, std::size_t>;
   const Known& known(const Leg& leg);
+  double coarse_s(const Leg& leg) const;
   void run(const Leg& leg, std::span<double> times, const Observer& observe);
   const Algorithm& algorithm_for(const Leg& leg) const;
   Call call_of(const Leg& leg) const;
@@ -54,6 +56,7 @@ class ExchangeClock {
   const Network& network_;
   const std::string algorithm_;
   const Observer observe_;
+  const bool coarse_;
   std::map<Key, Known> known_;
   Traffic traffic_;
   std::uint64_t messages_ = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
@@ -39,7 +40,7 @@ class Prediction {
     }
     scale();
     save_memory();
-    option_.split = best_timed_split(pieces_, option_.shape.pipe, option_.micro_batches, kind_, machine_, chunks());
+    option_.split = split();
     option_.memory_bytes = *std::ranges::max_element(option_.split.memory_bytes) + reserved_;
     option_.fits = option_.split.fits && !too_small_;
     time();
@@ -52,6 +53,21 @@ class Prediction {
 
  private:
   int chunks() const { return kind_.in_chunks && option_.shape.pipe > 1 ? question_.chunks : 1; }
+
+  StageSplit split() const {
+    const auto find = [&] {
+      return best_timed_split(pieces_, option_.shape.pipe, option_.micro_batches, kind_, machine_, chunks());
+    };
+    if (!question_.splits) return find();
+    double seconds = 0;  // tells apart questions about other speeds
+    for (const auto& piece : pieces_) seconds += piece.forward_s + piece.backward_s;
+    const auto key = fmt::format("{} {} {} {} {} {} {} {} {} {}", kind_.name, option_.shape.pipe, option_.shape.tensor,
+                                 option_.micro_batches, question_.saving.recompute_every, machine_.state_factor,
+                                 machine_.memory_bytes, machine_.latency_s, machine_.bytes_per_s, seconds);
+    auto known = question_.splits->find(key);
+    if (known == question_.splits->end()) known = question_.splits->emplace(key, find()).first;
+    return known->second;
+  }
 
   std::string impossible() const {
     const MeshShape& shape = option_.shape;
@@ -123,20 +139,25 @@ class Prediction {
     const auto& ends = option_.split.ends;
     auto schedule = pipelines::make(kind_.name, option_.shape.pipe, option_.micro_batches, chunks());
     auto costs = costs_of(pieces_, ends, schedule.splits_backward, machine_);
-    std::vector<double> parameters(schedule.stages, 0), counts(schedule.stages, 0);
+    option_.stages.resize(static_cast<std::size_t>(schedule.stages));
     for (std::size_t part = 0, i = 0; part < ends.size(); ++part) {
+      auto& stage = option_.stages[part % option_.stages.size()];
       for (; i < ends[part]; ++i) {
-        parameters[part % schedule.stages] += static_cast<double>(pieces_[i].parameter_bytes);
-        counts[part % schedule.stages] += 1;
+        stage.pieces.push_back(i);
+        stage.parameter_bytes.push_back(static_cast<double>(pieces_[i].parameter_bytes));
       }
     }
     auto timing = pipelines::time_of(schedule, costs);
     option_.step_s = timing.makespan_s;
     double longest = 0;
-    for (int stage = 0; stage < schedule.stages; ++stage) {
-      double gradients = gradient_seconds(parameters[stage]);
+    for (std::size_t k = 0; k < option_.stages.size(); ++k) {
+      auto& stage = option_.stages[k];
+      when(timing.actions[k], stage);
+      const auto& bytes = stage.parameter_bytes;
+      double gradients = gradient_seconds(std::accumulate(bytes.begin(), bytes.end(), 0.0));
       longest = std::max(longest, gradients);
-      option_.step_s = std::max(option_.step_s, gradients_done(timing.actions[stage], gradients, counts[stage]));
+      option_.step_s =
+          std::max(option_.step_s, gradients_done(stage, gradients, static_cast<double>(stage.pieces.size())));
     }
     explain(timing, longest);
   }
@@ -149,20 +170,23 @@ class Prediction {
     return kind_.synchronous ? once : once * option_.micro_batches;
   }
 
-  // The exchange begins with the last micro-batch's backward (asynchronous: with the first's) and ends no sooner than
-  // the last piece's share after the stage's last action.
-  double gradients_done(const std::vector<pipelines::Timed>& actions, double seconds, double pieces) const {
-    if (seconds == 0) return 0;
-    double begin = 0, end = 0;
+  // Of an asynchronous schedule the first backward, for its stages step by themselves.
+  void when(const std::vector<pipelines::Timed>& actions, StageWork& stage) const {
     bool seen = false;
     for (const auto& timed : actions) {
-      end = std::max(end, timed.end_s);
+      stage.done_s = std::max(stage.done_s, timed.end_s);
       if (timed.action.kind != Action::Kind::backward || (seen && !kind_.synchronous)) continue;
-      begin = timed.begin_s;
+      stage.last_backward_s = timed.begin_s;
       seen = true;
     }
+  }
+
+  // The exchange begins with the last micro-batch's backward (asynchronous: with the first's) and ends no sooner than
+  // the last piece's share after the stage's last action.
+  double gradients_done(const StageWork& stage, double seconds, double pieces) const {
+    if (seconds == 0) return 0;
     double last = seconds / pieces / (kind_.synchronous ? 1 : option_.micro_batches);
-    return std::max(end + last, begin + seconds);
+    return std::max(stage.done_s + last, stage.last_backward_s + seconds);
   }
 
   void explain(const pipelines::Timing& timing, double gradients) {

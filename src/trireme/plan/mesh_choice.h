@@ -7,6 +7,7 @@
 #pragma once
 #include <array>
 #include <functional>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,9 @@ struct Saving {
 std::string to_text(const Saving& saving);
 inline constexpr std::array<std::string_view, 4> kShardKindNames{"none", "optimizer", "gradients", "parameters"};
 
+// Where the pieces of one model were cut, by all that this depends on. One thread at a time.
+using MeshSplits = std::map<std::string, StageSplit>;
+
 struct MeshQuestion {
   std::span<const PieceCost> pieces;
   int workers = 1, batch = 1, micro_batches = 1;
@@ -42,6 +46,14 @@ struct MeshQuestion {
   Saving saving;
   // Seconds of an all-reduce of gradients over the replicas; none: a ring on the machine's links.
   std::function<double(double bytes, int replicas)> all_reduce = {};
+  MeshSplits* splits = nullptr;  // kept for questions about the same pieces, where there is one
+};
+
+// What a stage's replicas exchange, and when.
+struct StageWork {
+  std::vector<std::size_t> pieces;         // in the order of the chain
+  std::vector<double> parameter_bytes;     // of each, of one worker
+  double last_backward_s = 0, done_s = 0;  // when its last backward began, and all it computes was done
 };
 
 struct MeshOption {
@@ -52,6 +64,7 @@ struct MeshOption {
   bool fits = true;
   std::string why;  // one line: where the time goes, or what is missing
   StageSplit split;
+  std::vector<StageWork> stages;
   int micro_batches = 1;  // fewer than asked where a replica has fewer samples
 };
 

@@ -15,13 +15,17 @@ double activations(const Profile& profile) {
   return bytes;
 }
 
+// Of the weights: what a codec carries over, and a model that is averaged beside the one that trains.
+double extra_copies(const Way& way) {
+  if ((way.on_mesh ? way.mesh.data : way.workers) == 1) return 0;
+  const auto codec = compress::Choice::parse(way.compress);
+  const bool carries = !codec.none() && codec.kind->error != compress::Kind::Error::no_such;
+  return (carries ? 1 : 0) + (way.traits.exchanges && !way.traits.buckets ? 1 : 0);
+}
+
 double without_mesh(const Question& question, const Way& way) {
   const double weights = static_cast<double>(question.profile.gradient_bytes());
-  double copies = question.state_factor;
-  const auto codec = compress::Choice::parse(way.compress);
-  if (!codec.none() && codec.kind->error != compress::Kind::Error::no_such) copies += 1;
-  if (way.workers > 1 && way.traits.exchanges && !way.traits.buckets) copies += 1;
-  return weights * copies + activations(question.profile);
+  return weights * (question.state_factor + extra_copies(way)) + activations(question.profile);
 }
 
 double state_factor(const Question& question, const Way& way) {
@@ -56,7 +60,8 @@ double on_mesh(const Question& question, const Way& way) {
   const int chunks = kind.in_chunks && way.mesh.pipe > 1 ? 2 : 1;
   const double held = kind.most_held(way.mesh.pipe, way.micro_batches, chunks, way.mesh.pipe - 1);  // the least
   const double weights = static_cast<double>(question.profile.gradient_bytes()) / (way.mesh.pipe * way.mesh.tensor);
-  return weights * state_factor(question, way) + kept_of_micro_batch(question, way) * held / chunks;
+  return weights * (state_factor(question, way) + extra_copies(way)) +
+         kept_of_micro_batch(question, way) * held / chunks;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "trireme/plan/network.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "trireme/base/error.h"
@@ -47,11 +48,23 @@ Network Network::on(std::vector<int> ranks) const {
     TRIREME_CHECK(rank >= 0 && rank < this->ranks());
     rank = worker(rank);
   }
-  Network seen = *this;
-  seen.places_ = std::move(ranks);
-  seen.choices_ = std::make_shared<Choices>();
-  seen.look();
-  return seen;
+  std::lock_guard lock(memory_->guard);
+  auto& known = memory_->seen[ranks];
+  if (!known) {
+    Network seen = *this;
+    seen.places_ = std::move(ranks);
+    seen.memory_ = std::make_shared<Memory>();
+    seen.look();
+    known = std::make_shared<const Network>(std::move(seen));
+  }
+  return *known;
+}
+
+Network Network::first(int ranks) const {
+  if (ranks == this->ranks()) return *this;
+  std::vector<int> first(static_cast<std::size_t>(ranks));
+  std::iota(first.begin(), first.end(), 0);
+  return on(std::move(first));
 }
 
 int Network::ranks() const { return places_.empty() ? state_->topology.workers() : static_cast<int>(places_.size()); }

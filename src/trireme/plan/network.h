@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <vector>
 
 #include "trireme/base/dtype.h"
@@ -17,17 +18,43 @@
 
 namespace trireme::plan {
 
-// What `auto` has picked so far. Any thread.
-struct Choices {
+class Network;
+
+// How much every link carries where each rank sends one byte to every other.
+struct PairLoads {
+  std::vector<std::uint64_t> messages;  // by link of the topology
+  std::uint64_t inside = 0;             // between workers of one node
+  double shared_s = 0;                  // of the shared link that needs longest for its bytes
+};
+
+// What the rounds of an algorithm move, for a unit of bytes: in_step.cpp.
+struct RoundLoads {
+  struct Round {
+    double latency_s = 0, bytes = 0;  // the most of a message
+    int from = 0, to = 0;             // of one with most
+    double shared_s = 0;              // of the link that needs longest for what it carries
+    double compute_s = 0;             // of the slowest rank
+  };
+  std::vector<Round> rounds;
+};
+
+// What was found out about a network so far, kept for whoever asks again. Any thread; all under guard.
+struct Memory {
   std::mutex guard;
-  std::map<std::array<std::uint64_t, 3>, const Algorithm*> picked;  // by collective, size class, ranks; under guard
+  std::map<std::array<std::uint64_t, 4>, const Algorithm*> picked;  // by collective, size class, ranks, coarseness
+  std::map<std::tuple<const Algorithm*, std::size_t, std::size_t>, double> alone;  // seconds, by elements, their bytes
+  std::map<std::vector<int>, std::shared_ptr<const Network>> seen;                 // by those who see it
+  std::map<const Algorithm*, std::shared_ptr<const RoundLoads>> rounds;            // of all ranks
+  std::shared_ptr<const PairLoads> pairs;
 };
 
 class Network {
  public:
   explicit Network(Cluster cluster);
-  // The same network seen by fewer: its rank r is this one's rank ranks[r].
+  // The same network seen by fewer: its rank r is this one's rank ranks[r]. Who asks again shares what was found out.
   Network on(std::vector<int> ranks) const;
+  // By the first so many.
+  Network first(int ranks) const;
 
   const Cluster& cluster() const { return state_->cluster; }
   const Topology& topology() const { return state_->topology; }
@@ -52,7 +79,9 @@ class Network {
   bool shares_memory() const { return one_node_ && node(0).shares_memory; }
   // What a call of all workers takes over what its messages do, where that was measured; 1 elsewhere.
   double correction(const Algorithm& algorithm, const Call& shape, DType type) const;
-  Choices& choices() const { return *choices_; }
+  // Everyone sends to everyone. Found out once; the time of ranks².
+  const PairLoads& pair_loads() const;
+  Memory& memory() const { return *memory_; }
 
  private:
   struct State {
@@ -64,7 +93,7 @@ class Network {
 
   std::shared_ptr<const State> state_;
   std::vector<int> places_;  // by rank; empty: the workers in their order
-  std::shared_ptr<Choices> choices_ = std::make_shared<Choices>();
+  std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
   bool uniform_ = false, shared_ = false, one_node_ = false, waits_for_wires_ = false;
 };
 

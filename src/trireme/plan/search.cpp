@@ -20,6 +20,8 @@ namespace {
 constexpr std::array<std::string_view, 3> kObjectives{"step", "accuracy", "cost"};
 // What gains less than this over the plain variant is not worth its settings.
 constexpr double kNoGain = 0.995;
+// More than so many are judged by coarse simulations: messages are not followed one by one.
+constexpr int kManyWorkers = 256;
 
 struct Judged {
   Way way;
@@ -45,7 +47,7 @@ class Search {
       : question_(question),
         progress_(progress),
         network_(question.cluster),
-        bounds_(question, network_),
+        bounds_(question, network_, splits_),
         efficiencies_(question) {}
 
   Found run() {
@@ -135,7 +137,7 @@ class Search {
     auto variants = list_variants(question_, way);
     found_.considered += variants.size();
     const double bound = bound_[static_cast<std::size_t>(&way - listed_.ways.data())];
-    if (bound >= to_beat()) {
+    if (bound >= to_beat() || closer_bound(way) >= to_beat()) {
       return leave_out(variants.size(), "even their bound is behind what was found");
     }
     if (!question_.exhaustive) {
@@ -156,12 +158,20 @@ class Search {
     if (best) insert(std::move(*best));
   }
 
+  double closer_bound(const Way& way) {
+    if (question_.exhaustive || way.workers == 1 || ranked_.empty()) return 0;
+    return value_of(option_at(way, bounds_.most_at_closer_look(way), 1));
+  }
+
   std::optional<Judged> simulated(const Way& way, const Variant& variant) {
     ++simulations_;
     if (progress_) progress_(simulations_, static_cast<std::size_t>(question_.most));
     Simulated result;
     try {
-      result = simulate(network_, job_of(question_, way, variant));
+      auto job = job_of(question_, way, variant);
+      job.splits = splits_;
+      job.coarse = !question_.exhaustive && way.workers > kManyWorkers;
+      result = simulate(network_, job);
     } catch (const ConfigError& error) {
       leave_out(1, error.what());
       return std::nullopt;
@@ -258,6 +268,7 @@ class Search {
   const Question& question_;
   const Progress& progress_;
   const Network network_;
+  const std::shared_ptr<MeshSplits> splits_ = std::make_shared<MeshSplits>();
   Bounds bounds_;
   Efficiencies efficiencies_;
   Ways listed_;

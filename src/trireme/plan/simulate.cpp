@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "trireme/base/error.h"
 #include "trireme/plan/simulation.h"
@@ -28,13 +27,6 @@ int workers_of(const Network& network, const Job& job) {
     throw ConfigError(fmt::format("{} workers: {} has {}", job.workers, network.cluster().file, all));
   }
   return job.workers == 0 ? all : job.workers;
-}
-
-Network network_of(const Network& all, int workers) {
-  if (workers == all.ranks()) return all;
-  std::vector<int> first(static_cast<std::size_t>(workers));
-  std::iota(first.begin(), first.end(), 0);
-  return all.on(std::move(first));
 }
 
 StepCost cost_of(const Profile& profile) {
@@ -114,10 +106,10 @@ Simulation::Simulation(const Network& whole, const Job& of)
       job(of),
       profile(profile_of(of)),
       ranks(workers_of(whole, of)),
-      network(network_of(whole, ranks)),
+      network(whole.first(ranks)),
       cost(cost_of(profile)),
       coding(profile, of.compress, of.compress_rules, ranks, of.seed),
-      clock(network, of.algorithm, of.observe),
+      clock(network, of.algorithm, of.observe, of.coarse),
       pace(network, profile, learners_of(of), of.seed, of.noise),
       model_bytes(static_cast<double>(profile.gradient_bytes())),
       touch_s(model_bytes * profile.pack_s_per_byte / 2),

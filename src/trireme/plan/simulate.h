@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -35,6 +36,9 @@ struct Job {
   bool accesses = false;  // tell who read and changed which weights when, for cosimulate.h
   Observer observe = {};  // sees every message of strategies whose workers talk to each other, as they begin
   enum class Turn { as_train, background, in_line } turn = Turn::as_train;  // as --exchange
+  // For searches on many workers: sizes in between those played lie on straight lines, who is late makes all late, no
+  // link's traffic is told, and servers go by their bandwidth.
+  bool coarse = false;
   bool noise = true;  // stragglers and jitter; off: every step takes its median
   bool own = false;   // the profile is of this very job: its compute holds what the training loop copies and asks
   // Where the model is on a mesh: its step by predict_mesh, the data axis's exchange over the cluster's network.
@@ -42,6 +46,7 @@ struct Job {
   int micro_batches = 1;
   Saving saving;
   std::string schedule = "1f1b";
+  std::shared_ptr<MeshSplits> splits = {};  // of many jobs with one profile: where pieces were cut
 };
 
 // Means over the steps that count, of a worker; the words of run.json's breakdown_ms.

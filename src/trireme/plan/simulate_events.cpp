@@ -244,6 +244,9 @@ Simulated simulate_events(Simulation& simulation) {
   const auto has = [&](What what) {
     return std::ranges::any_of(course, [&](const auto& one) { return one.what == what; });
   };
+  if (has(What::push_pull) && simulation.job.coarse) {
+    return simulate_servers(simulation, std::ranges::find(course, What::push_pull, &Exchange::what)->clock);
+  }
   if (has(What::push_pull)) return WithServers(simulation).run();
   if (has(What::shared)) return OnOneMemory(simulation).run();
   return InPairs(simulation).run();

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <set>
 
 #include "trireme/base/error.h"
+#include "trireme/base/size.h"
 #include "trireme/plan/simulation.h"
 
 namespace trireme::plan {
@@ -45,21 +48,28 @@ Machine machine_of(const Simulation& simulation) {
   return machine;
 }
 
+// Whose exchange is not a job of the replicas' own: scattered and gathered, or after every micro-batch.
+bool sharded(const Simulation& simulation) {
+  return simulation.job.saving.shard != Saving::Shard::none ||
+         !pipelines::find_kind(simulation.job.schedule).synchronous;
+}
+
 // Of the first stage's replicas, as the network has it.
 double all_reduce_s(const Simulation& simulation, double bytes) {
   const auto& shape = simulation.job.mesh;
   std::vector<int> replicas;
   for (int d = 0; d < shape.data; ++d) replicas.push_back(rank_of(shape, {d, 0, 0}));
   const Network axis = simulation.network.on(std::move(replicas));
-  return ExchangeClock(axis, simulation.job.algorithm)
+  return ExchangeClock(axis, simulation.job.algorithm, {}, simulation.job.coarse)
       .alone(plain_legs(static_cast<std::size_t>(bytes) / sizeof(float)));
 }
 
-// In a step, by all workers: gradients over replicas, activations and their gradients over cuts, sums inside layers.
+// In a step, by all workers: activations and their gradients over cuts, sums inside layers; of sharded replicas what
+// they gather and scatter.
 double bytes_sent(const Simulation& simulation, const MeshOption& option) {
   const auto& shape = simulation.job.mesh;
   const auto& layers = simulation.profile.layers;
-  double bytes = 2.0 * (shape.data - 1) * simulation.model_bytes;
+  double bytes = sharded(simulation) ? 2.0 * (shape.data - 1) * simulation.model_bytes : 0;
   if (simulation.job.saving.shard == Saving::Shard::parameters) bytes *= 1.5;  // weights are gathered once more
   for (std::size_t end : option.split.ends) {
     if (end == layers.size()) continue;
@@ -69,6 +79,83 @@ double bytes_sent(const Simulation& simulation, const MeshOption& option) {
     if (layer.splittable) bytes += 2.0 * (shape.tensor - 1) * static_cast<double>(layer.tensor_bytes) * shape.data;
   }
   return bytes;
+}
+
+// A stage as its replicas see it: a worker whose forward is all until the last micro-batch's backward, whose gradients
+// become ready piece by piece in that.
+Profile profile_of_stage(const Simulation& simulation, const StageWork& stage, double speed) {
+  Profile part = simulation.profile;
+  part.layers.clear();
+  part.gradients.clear();
+  const auto all = [](double seconds) { return Quantiles{seconds, seconds, seconds}; };
+  const double backward = (stage.done_s - stage.last_backward_s) * speed;
+  double bytes = 0;
+  for (double one : stage.parameter_bytes) bytes += one;
+  const double optimizer = simulation.cost.optimizer * bytes / std::max(1.0, simulation.model_bytes);
+  part.forward_s = all(stage.last_backward_s * speed);
+  part.backward_s = all(backward);
+  part.optimizer_s = all(optimizer);
+  part.step_s = all(stage.done_s * speed + optimizer + simulation.cost.other);
+  const auto count = stage.pieces.size();
+  for (std::size_t k = count; k-- > 0;) {  // backward begins with the last
+    const auto elements = static_cast<std::size_t>(stage.parameter_bytes[k] / sizeof(float));
+    if (elements == 0) continue;
+    const double ready = backward * static_cast<double>(count - k) / static_cast<double>(count);
+    const auto rows = std::max<std::size_t>(1, static_cast<std::size_t>(std::sqrt(static_cast<double>(elements))));
+    part.gradients.push_back({simulation.profile.layers[stage.pieces[k]].name, elements, rows, all(ready)});
+  }
+  return part;
+}
+
+// What the replicas of a stage do, as a job of their own on the data axis.
+Simulated over_data_axis(const Simulation& simulation, const MeshOption& option, int stage, double speed) {
+  const auto& shape = simulation.job.mesh;
+  std::vector<int> replicas;
+  for (int d = 0; d < shape.data; ++d) replicas.push_back(rank_of(shape, {d, stage, 0}));
+  const auto part = profile_of_stage(simulation, option.stages[static_cast<std::size_t>(stage)], speed);
+  if (part.gradients.empty()) return {};
+  Job job = simulation.job;
+  job.profile = &part;
+  job.workers = 0;
+  job.servers = 0;
+  job.mesh = {};
+  job.saving = {};
+  job.micro_batches = 1;
+  job.trace = job.accesses = false;
+  return simulate(simulation.network.on(std::move(replicas)), job);
+}
+
+// The first stage's backward ends last, and the one with most weights sends longest.
+std::set<int> stages_that_count(const MeshOption& option) {
+  const auto bytes = [](const StageWork& stage) {
+    return std::accumulate(stage.parameter_bytes.begin(), stage.parameter_bytes.end(), 0.0);
+  };
+  const auto most = std::ranges::max_element(option.stages, {}, bytes);
+  return {0, static_cast<int>(most - option.stages.begin())};
+}
+
+void exchange_of_replicas(const Simulation& simulation, const MeshOption& option, double speed, Simulated& result,
+                          double& sent) {
+  const double computed = result.step_s;
+  double longest = 0, own_sent = 0;
+  for (int stage : stages_that_count(option)) {
+    const auto part = over_data_axis(simulation, option, stage, speed);
+    if (part.step_s == 0) continue;
+    result.step_s = std::max(result.step_s, part.step_s);
+    if (part.step_s < longest) continue;
+    longest = part.step_s;
+    result.breakdown_s.communication = part.breakdown_s.communication;
+    result.exchange_s = part.exchange_s;
+    result.stale = part.stale;
+    result.tier = part.tier;
+    const auto& bytes = option.stages[static_cast<std::size_t>(stage)].parameter_bytes;
+    const double own = std::accumulate(bytes.begin(), bytes.end(), 0.0);
+    const auto steps = static_cast<double>(std::max<std::size_t>(1, part.step_ends.size()));
+    own_sent = static_cast<double>(part.bytes_sent) / steps * simulation.model_bytes / std::max(1.0, own);
+  }
+  sent += own_sent;
+  result.why = fmt::format("{}, {} over data {}, {} of it not hidden", option.why, simulation.job.strategy.kind->name,
+                           format_seconds(result.breakdown_s.communication), format_seconds(result.step_s - computed));
 }
 
 }  // namespace
@@ -101,10 +188,11 @@ Simulated simulate_mesh(Simulation& simulation) {
                         tensor_costs, job.schedule,     2,     job.saving,        {}};
   double exchange = 0;  // the longest of a stage
   question.all_reduce = [&](double bytes, int replicas) {
-    const double seconds = replicas > 1 && bytes > 0 ? all_reduce_s(simulation, bytes) : 0;
+    const double seconds = sharded(simulation) && replicas > 1 && bytes > 0 ? all_reduce_s(simulation, bytes) : 0;
     exchange = std::max(exchange, seconds);
     return seconds;
   };
+  question.splits = job.splits.get();
   const auto option = predict_mesh(question, job.mesh);
   if (!option.possible) throw ConfigError(fmt::format("mesh {}: {}", to_text(job.mesh), option.why));
   Simulated result;
@@ -113,19 +201,22 @@ Simulated simulate_mesh(Simulation& simulation) {
   const double compute = std::accumulate(pieces.begin(), pieces.end(), 0.0, [&](double sum, const auto& piece) {
     return sum + (piece.forward_s + piece.backward_s) * job.micro_batches;
   });
-  result.step_s = option.step_s + optimizer + simulation.cost.other;
+  result.step_s = option.step_s + optimizer + simulation.cost.other / speed;
   result.breakdown_s = {.forward = simulation.cost.forward * share,
                         .backward = simulation.cost.backward * share,
                         .communication = exchange,
                         .optimizer = optimizer,
-                        .other = simulation.cost.other};
-  result.breakdown_s.exposed = std::max(0.0, option.step_s - compute / (job.mesh.pipe * job.mesh.tensor));
+                        .other = simulation.cost.other / speed};
   result.exchange_s.bandwidth = exchange;
+  double sent = bytes_sent(simulation, option);
+  if (job.mesh.data > 1 && !sharded(simulation)) exchange_of_replicas(simulation, option, speed, result, sent);
+  result.breakdown_s.exposed = std::max(
+      0.0, result.step_s - optimizer - simulation.cost.other / speed - compute / (job.mesh.pipe * job.mesh.tensor));
   result.memory_bytes = option.memory_bytes;
-  result.why = option.why;
+  if (result.why.empty()) result.why = option.why;
   result.step_ends.assign(1, result.step_s);
   result.samples_per_s = batch / result.step_s;
-  const auto each = static_cast<std::uint64_t>(bytes_sent(simulation, option) / simulation.ranks);
+  const auto each = static_cast<std::uint64_t>(sent / simulation.ranks);
   result.workers.resize(static_cast<std::size_t>(simulation.ranks),
                         {compute / simulation.ranks, result.breakdown_s.exposed, 1, each});
   return result;

@@ -6,6 +6,7 @@
 #include "trireme/plan/exchange_clock.h"
 #include "trireme/plan/pace.h"
 #include "trireme/plan/simulate.h"
+#include "trireme/ps/clock.h"
 
 namespace trireme::plan {
 
@@ -52,6 +53,8 @@ class Simulation {
 Simulated simulate_steps(Simulation& simulation);
 // Workers at their own pace, with servers, in pairs or on one memory: events in the order of time.
 Simulated simulate_events(Simulation& simulation);
+// With parameter servers on many workers, coarsely: by what their links carry.
+Simulated simulate_servers(Simulation& simulation, ps::Consistency consistency);
 // On a mesh with more than a data axis.
 Simulated simulate_mesh(Simulation& simulation);
 

@@ -22,6 +22,8 @@ Played play_max_plus(const Playing& playing);                                   
 Played play_shifts(const Playing& playing, const Schedule& schedule);                      // shift_play.cpp: max-plus
 Played play_flows(const Playing& playing);                                                 // flow_play.cpp
 std::optional<Played> play_closed_form(const Playing& playing, const Schedule& schedule);  // closed_play.cpp
+// Where many ranks send to all others in one round; nothing elsewhere.
+std::optional<Played> play_all_pairs(const Playing& playing, const Schedule& schedule);  // all_pairs.cpp: flows
 
 // Adds to the traffic what a schedule of shifts sends (shift_traffic.cpp).
 void count_shifts(const Playing& playing, const Schedule& schedule);

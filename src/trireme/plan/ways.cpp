@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
@@ -33,7 +35,7 @@ std::vector<int> worker_counts(const Question& question, Ways& out) {
     std::erase_if(counts, [](int count) { return count > kMostWorkers; });
     out.left_out.push_back(
         {0, fmt::format("more than {} workers: one job of trireme train has no more", kMostWorkers)});
-    if (question.space.workers.empty()) counts.push_back(kMostWorkers);
+    if (question.space.workers.empty() && counts.back() < kMostWorkers) counts.push_back(kMostWorkers);
   }
   return counts;
 }
@@ -96,7 +98,7 @@ class Listing {
       for (const auto& strategy : strategies) {
         for (const auto& codec : codecs) add(workers, strategy, codec);
       }
-      if (question_.space.meshes && may_mesh(strategies, codecs)) add_meshes(workers);
+      if (question_.space.meshes && !question_.profile.layers.empty()) add_meshes(workers, strategies, codecs);
     }
     return std::move(out_);
   }
@@ -109,8 +111,14 @@ class Listing {
     known->plans += plans;
   }
 
+  const StrategyTraits& traits(const sync::Choice& strategy) {
+    auto [known, fresh] = traits_.try_emplace(strategy.text());
+    if (fresh) known->second = traits_of(strategy);
+    return known->second;
+  }
+
   void add(int workers, const sync::Choice& strategy, const std::string& codec) {
-    Way way{workers, strategy, codec, traits_of(strategy)};
+    Way way{workers, strategy, codec, traits(strategy)};
     const bool one_memory = way.traits.one_memory;
     Together together{.strategy = strategy.text(), .compress = codec, .launch = one_memory ? "threads" : "processes"};
     if (workers == 1 && (strategy.kind->name != sync::strategies().front().name || !is_none(codec))) {
@@ -128,20 +136,21 @@ class Listing {
     out_.ways.push_back(std::move(way));
   }
 
-  // Replicas of a mesh exchange gradients as they are.
-  bool may_mesh(const std::vector<sync::Choice>& strategies, const std::vector<std::string>& codecs) const {
-    const auto first = sync::strategies().front().name;
-    return !question_.profile.layers.empty() && std::ranges::any_of(codecs, is_none) &&
-           std::ranges::any_of(strategies, [&](const auto& one) { return one.kind->name == first; });
+  static bool is_plain(const sync::Choice& strategy, const std::string& codec) {
+    return strategy.kind->name == sync::strategies().front().name && is_none(codec);
   }
 
-  void add_meshes(int workers) {
+  void add_meshes(int workers, const std::vector<sync::Choice>& strategies, const std::vector<std::string>& codecs) {
     for (const auto& shape : shapes_of(question_, workers)) {
       for (const auto& kind : pipelines::kinds()) {
         if (shape.pipe == 1 && kind.name != Way{}.schedule) continue;  // one stage takes no turns
         if (kind.in_chunks && static_cast<std::size_t>(2 * shape.pipe) > question_.profile.layers.size()) continue;
         for (int micro = shape.pipe == 1 ? 1 : 2; micro <= question_.profile.batch; micro *= 2) {
-          add_mesh(workers, shape, kind, micro);
+          for (const auto& strategy : strategies) {
+            for (const auto& codec : codecs) {
+              if (shape.data > 1 || is_plain(strategy, codec)) add_mesh(workers, shape, kind, micro, strategy, codec);
+            }
+          }
           if (shape.pipe == 1) break;
         }
       }
@@ -149,8 +158,9 @@ class Listing {
   }
 
   // What saves memory costs time: it counts where nothing fits without, and then the least of each kind that does.
-  void add_mesh(int workers, const MeshShape& shape, const pipelines::Kind& kind, int micro) {
-    Way way{.workers = workers, .strategy = sync::Choice::parse(sync::strategies().front().name)};
+  void add_mesh(int workers, const MeshShape& shape, const pipelines::Kind& kind, int micro,
+                const sync::Choice& strategy, const std::string& codec) {
+    Way way{workers, strategy, codec, traits(strategy)};
     way.on_mesh = true;
     way.mesh = shape;
     way.micro_batches = micro;
@@ -158,7 +168,7 @@ class Listing {
     const bool replicas_only = shape.data == shape.size();
     const std::size_t before = out_.ways.size();
     if (!replicas_only) add_saving(way, {});
-    if (out_.ways.size() > before || (replicas_only && fits(Way{workers, way.strategy}))) {
+    if (out_.ways.size() > before || (replicas_only && fits(Way{workers, strategy, codec, way.traits}))) {
       return leave_out(way, "sharding and recomputation where memory holds all: they only take time");
     }
     for (const auto& list : savings_of(shape)) {
@@ -171,12 +181,13 @@ class Listing {
   bool add_saving(Way way, const Saving& saving) {
     way.saving = saving;
     const auto& kind = pipelines::find_kind(way.schedule);
-    Together together{.on_mesh = true, .pipeline = way.schedule};
-    together.shard = kShardKindNames[static_cast<std::size_t>(saving.shard)];
     if (!kind.synchronous) {
       leave_out(way, fmt::format("{} pipelines: what their late weights cost is not known", kind.name));
-    } else if (refused(together)) {
-      leave_out(way, "sharding with pipelines that split backward: trireme train refuses it");
+    } else if (const auto& why = refused_on_mesh(way); !why.empty()) {
+      leave_out(way, why);
+    } else if (!way.traits.exchanges && question_.objective == Objective::step && question_.space.strategies.empty()) {
+      leave_out(way, fmt::format("{}: it exchanges nothing while it trains, so that its step says nothing",
+                                 way.strategy.kind->name));
     } else if (!fits(way)) {
       too_large(way);
     } else {
@@ -184,6 +195,22 @@ class Listing {
       return true;
     }
     return false;
+  }
+
+  // By the rules of trireme train; asked once for each strategy, codec, schedule and way to shard.
+  const std::string& refused_on_mesh(const Way& way) {
+    Together together{
+        .strategy = way.strategy.text(), .compress = way.compress, .on_mesh = true, .pipeline = way.schedule};
+    together.shard = kShardKindNames[static_cast<std::size_t>(way.saving.shard)];
+    auto [known, fresh] =
+        refused_.try_emplace({together.strategy, together.compress, together.pipeline, together.shard});
+    if (fresh && refused(together)) {
+      together.shard = "none";
+      known->second = refused(together) ? "strategies and codecs that trireme train refuses on a mesh"
+                                        : "sharding with other than plain all-reduce, or with pipelines that split "
+                                          "backward: trireme train refuses it";
+    }
+    return known->second;
   }
 
   bool fits(const Way& way) const {
@@ -198,6 +225,8 @@ class Listing {
 
   const Question& question_;
   Ways out_;
+  std::map<std::string, StrategyTraits> traits_;
+  std::map<std::array<std::string, 4>, std::string> refused_;
 };
 
 }  // namespace
