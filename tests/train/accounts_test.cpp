@@ -59,7 +59,7 @@ TEST(Accounts, TheTableHasALinePerWorker) {
   auto table = workers_table(accounts, 0.25);
   EXPECT_EQ(std::ranges::count(table, '\n'), 4);
   EXPECT_THAT(table, ::testing::HasSubstr("stale mean/max"));
-  EXPECT_THAT(table, ::testing::HasSubstr("12 MB"));
+  EXPECT_THAT(table, ::testing::HasSubstr("11.8 MiB"));
   EXPECT_THAT(table, ::testing::HasSubstr("1.8/4"));
   EXPECT_THAT(table, ::testing::HasSubstr("distance to consensus 0.25"));
   EXPECT_EQ(std::ranges::count(workers_table(typical({1, 2}), -1), '\n'), 3);

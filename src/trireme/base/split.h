@@ -1,5 +1,6 @@
 // Lists on the command line: "a,b,c".
 #pragma once
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,14 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     if (at == std::string_view::npos) return parts;
     text.remove_prefix(at + 1);
   }
+}
+
+// What a user lists: nothing is no word, and a comma at the end adds none.
+inline std::vector<std::string> words_of(std::string_view list) {
+  const auto parts = split(list, ',');
+  std::vector<std::string> words(parts.begin(), parts.end());
+  if (words.back().empty()) words.pop_back();
+  return words;
 }
 
 }  // namespace trireme

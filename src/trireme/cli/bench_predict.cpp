@@ -25,11 +25,6 @@ struct Flags {
   bool json = false;
 };
 
-std::vector<std::string> words_of(const std::string& list) {
-  const auto parts = split(list, ',');
-  return {parts.begin(), parts.end()};
-}
-
 void print_row(const std::string& group, const bench::Verdict& verdict) {
   fmt::print("{:<28} {:>6} {:>11.1f} % {:>8.1f} % {:>11.1f} % {:>8.1f} % {:>9.3f}\n", group, verdict.count,
              100 * verdict.median_error, 100 * verdict.p95_error, 100 * verdict.median_spread, 100 * verdict.p95_spread,

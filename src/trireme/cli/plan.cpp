@@ -10,6 +10,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/base/split.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/plan_table.h"
 #include "trireme/cli/terminal.h"
@@ -33,9 +34,7 @@ struct Options {
 template <typename Kind>
 std::vector<std::string> split_choices(const std::string& text, const std::vector<Kind>& kinds) {
   std::vector<std::string> choices;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto comma = std::min(text.find(',', at), text.size());
-    const std::string part = text.substr(at, comma - at);
+  for (const auto& part : words_of(text)) {
     const auto name = part.substr(0, part.find(':'));
     const bool known = std::ranges::any_of(kinds, [&](const Kind& kind) { return kind.name == name; });
     if (known || choices.empty() || part.find('=') == std::string::npos) {
@@ -43,19 +42,8 @@ std::vector<std::string> split_choices(const std::string& text, const std::vecto
     } else {
       choices.back() += "," + part;
     }
-    at = comma + 1;
   }
   return choices;
-}
-
-std::vector<std::string> words(const std::string& text) {
-  std::vector<std::string> all;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto comma = std::min(text.find(',', at), text.size());
-    all.push_back(text.substr(at, comma - at));
-    at = comma + 1;
-  }
-  return all;
 }
 
 // A profile measured by `trireme profile`, in a file that goes away.
@@ -89,8 +77,8 @@ plan::Question question_of(const Options& options) {
   question.objective = plan::parse_objective(options.objective);
   question.space.strategies = split_choices(options.strategies, sync::strategies());
   question.space.codecs = split_choices(options.codecs, compress::codecs());
-  question.space.algorithms = words(options.algorithms);
-  question.space.bucket_plans = words(options.bucket_plans);
+  question.space.algorithms = words_of(options.algorithms);
+  question.space.bucket_plans = words_of(options.bucket_plans);
   if (!options.workers.empty()) question.space.workers = parse_ranks(options.workers, "--workers");
   if (!options.lanes.empty()) question.space.lanes = parse_ranks(options.lanes, "--lanes");
   question.space.meshes = !options.no_mesh;
@@ -121,7 +109,7 @@ void load_profile(const Options& options, const std::vector<std::string>& flags,
 plan::Progress progress_of(const Options& options) {
   if (options.json || options.quiet || isatty(STDERR_FILENO) != 1) return {};
   return [](std::size_t judged, std::size_t of) {
-    if (judged % 10 == 0) fmt::print(stderr, "\r\x1b[Ksimulated {} of at most {} plans", judged, of);
+    if (judged % 10 == 1) fmt::print(stderr, "\r\x1b[Ksimulated {} of at most {} plans", judged, of);
   };
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "trireme/base/bytes_text.h"
 #include "trireme/base/size.h"
 #include "trireme/base/text.h"
 #include "trireme/plan/mesh_choice.h"
@@ -38,8 +39,8 @@ std::vector<Column> columns_of(plan::Objective objective, bool priced) {
   std::vector<Column> columns{{"workers", 9, [](const Option& o) { return setting(o, "run.workers"); }},
                               {"step", 11, [](const Option& o) { return format_seconds(o.step_s); }},
                               {"samples/s", 11, [](const Option& o) { return grouped(o.samples_per_s); }},
-                              {"memory", 11, [](const Option& o) { return plan::bytes_text(o.memory_bytes); }},
-                              {"sent/step", 11, [](const Option& o) { return plan::bytes_text(o.bytes_per_step); }}};
+                              {"memory", 11, [](const Option& o) { return bytes_text(o.memory_bytes); }},
+                              {"sent/step", 11, [](const Option& o) { return bytes_text(o.bytes_per_step); }}};
   if (objective != plan::Objective::step) {
     columns.push_back({"to accuracy", 13, [](const Option& o) { return long_time(o.seconds_to_accuracy); }});
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "trireme/base/bytes_text.h"
 #include "trireme/base/median.h"
 #include "trireme/base/text.h"
 
@@ -13,15 +14,6 @@ namespace {
 
 // Staleness up to here is told apart; what is above counts as this.
 constexpr std::size_t kStaleKinds = 64;
-
-std::string bytes_text(std::uint64_t bytes) {
-  double amount = static_cast<double>(bytes);
-  for (const char* unit : {"B", "KB", "MB", "GB"}) {
-    if (amount < 1000) return fmt::format("{:.{}f} {}", amount, amount < 10 && *unit != 'B' ? 1 : 0, unit);
-    amount /= 1000;
-  }
-  return fmt::format("{:.1f} TB", amount);
-}
 
 }  // namespace
 

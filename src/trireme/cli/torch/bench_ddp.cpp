@@ -16,6 +16,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/base/split.h"
 #include "trireme/cli/bench/crew.h"
 #include "trireme/cli/bench/numbers.h"
 #include "trireme/cli/torch/command.h"
@@ -42,17 +43,10 @@ struct Options {
 
 constexpr std::array kModes{"nosync", "barrier", "step"};
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> words;
-  std::istringstream stream(text);
-  for (std::string word; std::getline(stream, word, ',');) words.push_back(word);
-  return words;
-}
-
 std::vector<Case> cases_of(const std::string& text) {
   constexpr std::array kKnown{"resnet18", "lenet", "mlp-wide", "mlp"};
   std::vector<Case> cases;
-  for (const auto& word : split(text)) {
+  for (const auto& word : words_of(text)) {
     auto colon = word.find(':');
     std::string model = word.substr(0, colon);
     if (std::ranges::find(kKnown, model) == kKnown.end()) {
@@ -208,7 +202,7 @@ void print_case(const Case& which, int workers, const std::map<std::string, Meas
 }
 
 void run(const Options& options) {
-  for (const auto& peer : split(options.peers)) {
+  for (const auto& peer : words_of(options.peers)) {
     if (peer != "pytorch") throw ConfigError(fmt::format("--peers: '{}' is not one of: pytorch", peer));
     check_pytorch();
   }
@@ -219,7 +213,7 @@ void run(const Options& options) {
                "nosync ms", "barrier ms", "step ms", "exchange", "step/pytorch");
   }
   for (const auto& which : cases) {
-    for (const auto& text : split(options.workers)) {
+    for (const auto& text : words_of(options.workers)) {
       int workers = static_cast<int>(parse_integer(text, "--workers", 1, 1024));
       auto measured = measure(options, which, workers);
       if (!options.json) {

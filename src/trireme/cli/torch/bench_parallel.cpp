@@ -12,6 +12,7 @@
 #include "trireme/base/error.h"
 #include "trireme/base/median.h"
 #include "trireme/base/size.h"
+#include "trireme/base/split.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/net/launch/launch.h"
 #include "trireme/train/comparison_child.h"
@@ -168,9 +169,8 @@ void run(const Options& options) {
   for (const auto& one : cases()) {
     if (std::ranges::find(names, one.name) == names.end()) names.emplace_back(one.name);
   }
-  for (std::string rest = options.only; !rest.empty();) {
-    wanted.push_back(rest.substr(0, rest.find(',')));
-    rest.erase(0, wanted.back().size() + 1);
+  for (auto& word : words_of(options.only)) {
+    wanted.push_back(std::move(word));
     if (std::ranges::find(names, wanted.back()) == names.end()) {
       throw ConfigError(fmt::format("--cases: '{}' is not one of: {}", wanted.back(), fmt::join(names, ", ")));
     }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "trireme/base/bytes_text.h"
 #include "trireme/plan/mesh_choice.h"
 
 namespace trireme::cli {
@@ -21,8 +22,8 @@ std::string layers(const plan::Profile& profile) {
                           "parameters", "kept", "output");
   for (const auto& layer : profile.layers) {
     text += fmt::format("{:<{}} {:>11.3f} {:>11.3f} {:>11} {:>11} {:>11}{}\n", layer.name.substr(0, 32), width,
-                        1e3 * layer.forward_s.p50, 1e3 * layer.backward_s.p50, plan::bytes_text(layer.parameter_bytes),
-                        plan::bytes_text(layer.activation_bytes), plan::bytes_text(layer.output_bytes),
+                        1e3 * layer.forward_s.p50, 1e3 * layer.backward_s.p50, bytes_text(layer.parameter_bytes),
+                        bytes_text(layer.activation_bytes), bytes_text(layer.output_bytes),
                         layer.splittable ? "  can be split" : "");
   }
   return text + "\n";
@@ -61,7 +62,7 @@ std::string profile_table(const plan::Profile& profile) {
                       spread(profile.step_s));
   text +=
       fmt::format("gradients  {} in {} tensors; compute loses {:.0f} % of the time that all-reduces take beside it\n",
-                  plan::bytes_text(profile.gradient_bytes()), profile.gradients.size(), 100 * profile.slowdown);
+                  bytes_text(profile.gradient_bytes()), profile.gradients.size(), 100 * profile.slowdown);
   return text + noise(profile);
 }
 
