@@ -140,13 +140,5 @@ TEST(MeshChoice, RefusesWhatCannotBe) {
   EXPECT_THROW(rank_meshes(question), ConfigError);
 }
 
-TEST(MeshChoice, WritesBytes) {
-  EXPECT_EQ(bytes_text(0), "0 bytes");
-  EXPECT_EQ(bytes_text(700), "700 bytes");
-  EXPECT_EQ(bytes_text(3328599654), "3.1 GiB");
-  EXPECT_EQ(bytes_text(std::uint64_t{2} << 30), "2 GiB");
-  EXPECT_EQ(bytes_text((std::uint64_t{1} << 30) - 1), "1 GiB");
-}
-
 }  // namespace
 }  // namespace trireme::plan

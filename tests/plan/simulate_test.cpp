@@ -7,6 +7,7 @@
 #include "trireme/base/error.h"
 #include "trireme/collective/cost.h"
 #include "trireme/collective/formulas.h"
+#include "trireme/plan/nics.h"
 
 namespace trireme::plan {
 namespace {
@@ -219,6 +220,77 @@ TEST(Simulate, AMeshIsPlayedByItsPipelineAndTheNetwork) {
   EXPECT_GT(fast.bytes_sent, 2.0 * profile.gradient_bytes());
   job.mesh = {4, 2, 1};
   EXPECT_THROW(simulate(flat_cluster(4, kAlpha, 1e10), job), ConfigError);
+}
+
+// Two stages of one layer each, one micro-batch: forward 1, 2, backward 2, 1, and then the first stage's weights
+// travel.
+TEST(Simulate, ReplicasOfAMeshExchangeByStrategyAndCodec) {
+  const std::vector<ExampleLayer> layers{{"a", 1 << 20, 1024, 0.01, 0.02, 1 << 20, 4},
+                                         {"b", 1 << 20, 1024, 0.01, 0.02, 1 << 20, 4}};
+  const auto profile = example_profile("two", layers, 8);
+  const auto cluster = flat_cluster(4, kAlpha, 1e8);
+  const auto step = [&](const char* strategy, const char* codec) {
+    auto job = job_of(profile, strategy);
+    job.mesh = {2, 2, 1};
+    job.compress = codec;
+    return simulate(cluster, job);
+  };
+  const double computed = 0.06 + 2 * kAlpha + 8e-8 + profile.optimizer_s.p50 / 2;
+  // Two replicas: each sends its 4 MiB and receives the other's, whatever the algorithm.
+  const double one = 4.0 * (1 << 20) / 1e8;
+  const auto plain = step("allreduce", "none");
+  EXPECT_NEAR(plain.step_s, computed + one, 0.02 * one);
+  const auto halved = step("allreduce", "fp16");
+  EXPECT_NEAR(halved.step_s - halved.exchange_s.coding, computed + one / 2, 0.04 * one);
+  EXPECT_LT(halved.bytes_sent, plain.bytes_sent);
+  const auto seldom = step("local-sgd:H=4", "none");
+  EXPECT_NEAR(seldom.step_s, computed + one / 4, 0.05 * one);
+  EXPECT_EQ(plain.strategy.substr(0, 9), "allreduce");
+  EXPECT_GT(step("ps-bsp", "none").step_s, computed + 0.9 * one);
+  EXPECT_THROW(step("hogwild", "none"), ConfigError);
+}
+
+// Of 10 and 20 ms, 2 take a batch of any size: four micro-batches take 4 and 6.5 ms each, and go through two stages.
+TEST(Simulate, EveryMicroBatchIsStarted) {
+  const std::vector<ExampleLayer> layers{{"a", 1 << 10, 32, 0.01, 0.02, 1 << 10, 4},
+                                         {"b", 1 << 10, 32, 0.01, 0.02, 1 << 10, 4}};
+  auto profile = example_profile("two", layers, 8);
+  auto job = job_of(profile, "allreduce");
+  job.mesh = {1, 2, 1};
+  job.micro_batches = 4;
+  const auto cluster = flat_cluster(2, 1e-7, 1e10);
+  const double rest = profile.optimizer_s.p50 / 2;
+  EXPECT_NEAR(simulate(cluster, job).step_s, 5 * 0.0075 + rest, 1e-5);
+  for (auto& layer : profile.layers) layer.forward_start_s = layer.backward_start_s = 0.002;
+  EXPECT_NEAR(simulate(cluster, job).step_s, 5 * 0.0105 + rest, 1e-5);
+}
+
+TEST(Simulate, SingleMessagesQueueInANarrowFabric) {
+  auto cluster = flat_cluster(4, 0, 1e9);
+  cluster.wiring = {.kind = "fat-tree", .radix = 2, .levels = 2, .oversubscription = {4}, .dims = {}, .switch_s = 0};
+  cluster.links[0].shared = true;
+  const Network network(cluster);
+  Nics nics(network);
+  // From both nodes of one switch to the other: it goes on with half of what one node sends.
+  EXPECT_NEAR(nics.send(0, 2, 1e6, 0), 2e-3, 1e-9);
+  EXPECT_NEAR(nics.send(1, 3, 1e6, 0), 4e-3, 1e-9);
+  // Under one switch nobody is in the way.
+  Nics near(network);
+  near.send(0, 2, 1e6, 0);
+  EXPECT_NEAR(near.send(1, 0, 1e6, 0), 1e-3, 1e-9);
+}
+
+// There and back; a part of it the other worker's requests hide.
+TEST(Simulate, RequestsToServersTakeWhatTheHostsMessagesDo) {
+  const auto profile = plain_profile();
+  auto cluster = flat_cluster(1, kAlpha, kRate);
+  cluster.nodes[0].workers = 2;
+  cluster.nodes[0].cores = 8;
+  const auto step = [&](double start) {
+    cluster.nodes[0].inside.message.start = start;
+    return simulate(cluster, job_of(profile, "ps-bsp")).step_s;
+  };
+  EXPECT_NEAR(step(1.1e-3) - step(1e-4), 2e-3, 1e-3);
 }
 
 TEST(Simulate, TracesHaveARunsNames) {

@@ -16,7 +16,7 @@ namespace trireme::cli {
 namespace {
 
 struct Options {
-  std::string cluster, profile, strategy = "allreduce", exchange = "auto", mesh, trace, out;
+  std::string cluster, profile, strategy = "allreduce", exchange = "auto", mesh, hybrid = "none", trace, out;
   plan::Job job;
   bool json = false, still = false;
 };
@@ -30,8 +30,14 @@ plan::Job job_of(const Options& options, const plan::Profile& profile) {
   if (options.exchange != "auto") {
     job.turn = options.exchange == "inline" ? plan::Job::Turn::in_line : plan::Job::Turn::background;
   }
-  if (!options.mesh.empty()) {
-    job.mesh = plan::parse_mesh(options.mesh);
+  job.hybrid = options.hybrid == "alexnet";
+  std::string mesh = options.mesh;
+  if (options.hybrid == "distbelief") {
+    if (mesh.empty()) mesh = "data=2,pipe=2";
+    if (options.strategy == "allreduce") job.strategy = sync::Choice::parse("ps-async");
+  }
+  if (!mesh.empty()) {
+    job.mesh = plan::parse_mesh(mesh);
     if (job.workers == 0) job.workers = job.mesh.size();
   }
   return job;
@@ -137,6 +143,11 @@ void add_simulate(CLI::App& app) {
   command->add_option("--servers", job.servers, "ps-*: 0 for one with each worker")->capture_default_str();
   command->add_option("--lanes", job.lanes, "Exchanges under way at once")->capture_default_str();
   command->add_option("--mesh", options->mesh, "data=D,pipe=P,tensor=T");
+  command
+      ->add_option("--hybrid", options->hybrid,
+                   "alexnet: convolutions replicated, the rest split; distbelief: pipelines on a parameter server")
+      ->check(CLI::IsMember({"none", "alexnet", "distbelief"}))
+      ->capture_default_str();
   command->add_option("--micro-batches", job.micro_batches, "Of a step, on a mesh")->check(CLI::Range(1, 1 << 20));
   command->add_option("--pipeline", job.schedule, "Pipeline schedule, on a mesh")->capture_default_str();
   command->add_option("--steps", job.steps, "To simulate, of each worker")->capture_default_str();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "trireme/base/bytes_text.h"
 #include "trireme/plan/mesh_choice.h"
 
 namespace trireme::plan {
@@ -76,14 +77,6 @@ std::vector<std::string> what_would_fit(const MeshQuestion& question) {
       fmt::format("nothing would: '{}' alone needs {} and {} are there; smaller micro-batches or workers with more "
                   "memory are left",
                   largest->name, bytes_text(need(*largest)), bytes_text(question.machine.memory_bytes))};
-}
-
-std::string bytes_text(std::uint64_t bytes) {
-  constexpr std::string_view kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  auto value = static_cast<double>(bytes);
-  std::size_t unit = 0;
-  for (; value >= 999.5 && unit + 1 < std::size(kUnits); ++unit) value /= 1024;
-  return fmt::format("{:.3g} {}", value, kUnits[unit]);
 }
 
 }  // namespace trireme::plan

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "trireme/base/bytes_text.h"
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/pipeline/timing.h"

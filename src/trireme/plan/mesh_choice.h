@@ -77,7 +77,4 @@ MeshOption predict_mesh(const MeshQuestion& question, const MeshShape& shape);
 // none helps, one line that names the piece that is too large.
 std::vector<std::string> what_would_fit(const MeshQuestion& question);
 
-// 3328599654 → "3.1 GiB".
-std::string bytes_text(std::uint64_t bytes);
-
 }  // namespace trireme::plan

@@ -1,5 +1,6 @@
 // Messages between single workers in the order they are sent: each waits for its turn at the sender's way out and at
-// the receiver's way in, which both go on with others meanwhile. Private to the simulator.
+// the receiver's way in, and where the fabric is narrower than its nodes at every link between, which all go on with
+// others meanwhile. The last of many ends when fair shares would have it; the first sooner. Private to the simulator.
 #pragma once
 #include <algorithm>
 #include <vector>
@@ -15,6 +16,7 @@ class Nics {
     const auto nodes = static_cast<std::size_t>(network.cluster().node_count());
     inside_.resize(places);
     ways_.resize(nodes);
+    if (network.topology().blocking()) free_.resize(network.topology().links().size());
   }
 
   // Sends `bytes` at `at_s`; returns when they have arrived. Calls come in the order of time.
@@ -23,7 +25,9 @@ class Nics {
     const double latency = std::min(whole, network_.latency(from, to));
     const int out_node = node_of(from), in_node = node_of(to);
     if (out_node == in_node) return through(inside_[from].out, inside_[to].in, at_s, whole, latency);
-    return through(way(ways_[out_node].out, out_node), way(ways_[in_node].in, in_node), at_s, whole, latency);
+    const double ends =
+        through(way(ways_[out_node].out, out_node), way(ways_[in_node].in, in_node), at_s, whole, latency);
+    return free_.empty() ? ends : std::max(ends, over_fabric(from, to, bytes, at_s) + latency);
   }
 
  private:
@@ -50,6 +54,19 @@ class Nics {
     }
     return kind;
   }
+  // When the last of the links between the two nodes' own has carried the bytes.
+  double over_fabric(int from, int to, double bytes, double at_s) {
+    network_.topology().route(network_.worker(from), network_.worker(to), route_);
+    double end = 0;
+    for (std::size_t i = 1; i + 1 < route_.size(); ++i) {
+      const Link& link = network_.topology().links()[static_cast<std::size_t>(route_[i])];
+      double& free = free_[static_cast<std::size_t>(route_[i])];
+      if (!link.shared) continue;
+      free = std::max(free, at_s) + bytes / link.bytes_per_s;
+      end = std::max(end, free);
+    }
+    return end;
+  }
   static double through(double& out, double& in, double at_s, double whole, double latency) {
     const double bytes_s = whole - latency;
     out = std::max(out, at_s) + bytes_s;
@@ -59,8 +76,10 @@ class Nics {
 
   static constexpr int kAny = 64;  // messages of a node at once, where nothing limits them
   const Network& network_;
-  std::vector<One> inside_;  // by rank
-  std::vector<Way> ways_;    // by node
+  std::vector<One> inside_;   // by rank
+  std::vector<Way> ways_;     // by node
+  std::vector<double> free_;  // by link of the fabric, from when on; empty where it is wide enough
+  std::vector<int> route_;
 };
 
 }  // namespace trireme::plan

@@ -23,6 +23,7 @@ Quantiles quantiles_of(std::vector<double> values);
 struct LayerProfile {
   std::string name;
   Quantiles forward_s, backward_s;
+  double forward_start_s = 0, backward_start_s = 0;  // of these what a batch of any size takes
   std::uint64_t parameter_bytes = 0;
   std::uint64_t activation_bytes = 0;  // kept between forward and backward
   std::uint64_t output_bytes = 0;      // that the next piece is given

@@ -43,16 +43,22 @@ ordered_json json_of(const LayerProfile& layer) {
           {"parameter_bytes", layer.parameter_bytes},
           {"activation_bytes", layer.activation_bytes},
           {"output_bytes", layer.output_bytes},
+          {"forward_start_s", layer.forward_start_s},
+          {"backward_start_s", layer.backward_start_s},
           {"splittable", layer.splittable},
           {"tensor_bytes", layer.tensor_bytes}};
 }
 
 LayerProfile layer(const JsonFile& file, const Place& at) {
   file.only(at, {"name", "forward_s", "backward_s", "parameter_bytes", "activation_bytes", "output_bytes", "splittable",
-                 "tensor_bytes"});
+                 "tensor_bytes", "forward_start_s", "backward_start_s"});
+  // Profiles that do not know it have none.
+  const auto start = [&](const char* key) { return file.has(at / key) ? file.number(at / key) : 0; };
   return {.name = file.text(at / "name"),
           .forward_s = quantiles(file, at / "forward_s"),
           .backward_s = quantiles(file, at / "backward_s"),
+          .forward_start_s = start("forward_start_s"),
+          .backward_start_s = start("backward_start_s"),
           .parameter_bytes = whole(file, at / "parameter_bytes", 0, kMost),
           .activation_bytes = whole(file, at / "activation_bytes", 0, kMost),
           .output_bytes = whole(file, at / "output_bytes", 0, kMost),

@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "trireme/base/bytes_text.h"
 #include "trireme/base/error.h"
 #include "trireme/plan/bounds.h"
 #include "trireme/plan/efficiency.h"

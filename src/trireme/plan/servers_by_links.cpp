@@ -2,8 +2,8 @@
 //
 // Colocated servers keep a share of the model each. In a step every node's link carries what its worker pushes and what
 // its server answers one way, and what the others push and answer the other way: twice the model but for its own share.
-// A push waits for the server on the slowest link. Servers of their own carry the workers' twice the model between
-// them.
+// A push waits for the server on the slowest link, or for the link of the fabric with most to carry. Servers of their
+// own carry the workers' twice the model between them.
 #include <algorithm>
 
 #include "trireme/plan/simulation.h"
@@ -40,7 +40,10 @@ Simulated simulate_servers(Simulation& simulation, ps::Consistency consistency) 
   const double bytes = coded ? code.bytes : simulation.model_bytes;
   const double most = simulation.job.servers > 0 ? std::max(1.0, ranks / simulation.job.servers) : (ranks - 1) / ranks;
   double latency = 0;
-  const double bandwidth = over_links(simulation.network, bytes * most, latency);
+  double bandwidth = over_links(simulation.network, bytes * most, latency);
+  if (simulation.job.servers == 0 && simulation.network.topology().blocking()) {  // everyone's share to everyone, twice
+    bandwidth = std::max(bandwidth, 2 * bytes / ranks * simulation.network.pair_loads().shared_s);
+  }
   const double servers = simulation.job.servers > 0 ? simulation.job.servers : ranks;
   const double update = profile.update_s_per_byte > 0 ? profile.update_s_per_byte : 2.5 * profile.pack_s_per_byte;
   const double share = simulation.model_bytes / servers;

@@ -2,16 +2,31 @@
 
 #include <algorithm>
 
+#include "trireme/collective/schedule.h"
+
 namespace trireme::plan {
 namespace {
 
-// A request between threads of one host: written to a socket, and whoever waits for it woken.
-constexpr double kHop = 20e-6;
+// A request between two of one host: a message's start there, as much longer as whole calls of next to nothing were
+// measured to take over what their messages do: that is what waking whoever waits costs.
+double hop_of(const Network& network) {
+  const LinkModel& inside = network.node(0).inside;
+  double longer = 1;
+  for (const Algorithm* one : algorithms_for(Collective::all_reduce)) {
+    const auto points = inside.corrections.points(Collective::all_reduce, one->name);
+    if (!one->shared && !points.empty()) longer = std::max(longer, points.front().ratio);
+  }
+  return inside.message.start * longer;
+}
 
 }  // namespace
 
 ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency)
-    : sim_(simulation), consistency_(consistency), coded_(!simulation.coding.none()), nics_(simulation.all) {
+    : sim_(simulation),
+      consistency_(consistency),
+      coded_(!simulation.coding.none()),
+      hop_s_(hop_of(simulation.all)),
+      nics_(simulation.all) {
   const int workers = simulation.ranks;
   const int count = simulation.job.servers == 0 ? workers : simulation.job.servers;
   const auto code = simulation.coding.message();
@@ -54,8 +69,8 @@ bool ServersInTime::in_place(int worker, const Server& server) const {
 }
 
 double ServersInTime::send(int from, int to, double bytes, double now, bool in_place) {
-  if (in_place && !coded_) return now + kHop;
-  if (from == to) return now + kHop + bytes * sim_.profile.pack_s_per_byte;  // through a socket of its own
+  if (in_place && !coded_) return now + hop_s_;
+  if (from == to) return now + hop_s_ + bytes * sim_.profile.pack_s_per_byte;  // through a socket of its own
   sim_.clock.traffic().add(sim_.all, from, to, static_cast<std::uint64_t>(bytes));
   return nics_.send(from, to, bytes, now);
 }
@@ -70,8 +85,8 @@ ServersInTime::Pushed ServersInTime::push(int worker, double now) {
     const bool near = in_place(worker, server);
     const double arrived = send(worker, server.place, message_bytes_, now, near);
     pushed.arrived_s = std::max(pushed.arrived_s, arrived);
-    pushed.latency_s = std::max(pushed.latency_s,
-                                near || worker == server.place ? 3 * kHop : 2 * sim_.all.latency(worker, server.place));
+    pushed.latency_s = std::max(
+        pushed.latency_s, near || worker == server.place ? 3 * hop_s_ : 2 * sim_.all.latency(worker, server.place));
     take(number, worker, arrived, pushed);
   }
   pushed.bandwidth_s = std::max(0.0, pull_alone(worker) - pushed.latency_s);
@@ -83,7 +98,7 @@ double ServersInTime::pull_alone(int worker) const {
   double longest = 0, seconds = 0;
   for (const auto& server : servers_) {
     if (in_place(worker, server) && !coded_) {
-      longest = std::max(longest, 2 * kHop + update_s_ + give_s_);
+      longest = std::max(longest, 2 * hop_s_ + update_s_ + give_s_);
     } else if (worker != server.place) {
       seconds += 2 * (sim_.all.message(worker, server.place, message_bytes_) - sim_.all.latency(worker, server.place));
       longest = std::max(longest, 2 * sim_.all.latency(worker, server.place) + update_s_ + decode_s_ + encode_s_);
@@ -144,7 +159,7 @@ double ServersInTime::deliver(const Answer& answer) {
   const auto& server = servers_[answer.server];
   const auto place = static_cast<std::size_t>(answer.worker);
   const bool near = in_place(answer.worker, server);
-  const double there = send(server.place, answer.worker, message_bytes_, answer.at_s, near) + (near ? kHop : 0);
+  const double there = send(server.place, answer.worker, message_bytes_, answer.at_s, near) + (near ? hop_s_ : 0);
   there_s_[place] = std::max(there_s_[place], there);
   return --missing_[place] == 0 ? there_s_[place] : -1;
 }

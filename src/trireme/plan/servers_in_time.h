@@ -65,6 +65,7 @@ class ServersInTime {
   Simulation& sim_;
   const ps::Consistency consistency_;
   const bool coded_;
+  const double hop_s_;  // of a request within a host
   Nics nics_;
   std::vector<Server> servers_;
   double share_bytes_ = 0;                                                       // of the model, of a server

@@ -94,6 +94,10 @@ void check(const Network& network, const Job& job) {
   if (!rules.none() && job.strategy.kind->compresses == sync::Kind::Compresses::nothing) {
     throw ConfigError(fmt::format("--compress: nothing that {} sends may be compressed", job.strategy.kind->name));
   }
+  if (job.hybrid && (job.strategy.kind->name != "allreduce" || !rules.none() || job.mesh.pipe * job.mesh.tensor > 1)) {
+    throw ConfigError(
+        "--hybrid alexnet goes with --strategy allreduce, without --compress and a mesh of stages or parts");
+  }
   if (job.strategy.kind->name == "hogwild" && !network.shares_memory()) {
     throw ConfigError("hogwild needs workers that share memory: a cluster of one node");
   }
@@ -170,7 +174,9 @@ Simulated simulate(const Network& network, const Job& job) {
   check(network, job);
   Simulation simulation(network, job);
   Simulated result;
-  if (job.mesh.pipe > 1 || job.mesh.tensor > 1 || saves_memory(job.saving)) {
+  if (job.hybrid) {
+    result = simulate_hybrid(simulation);
+  } else if (job.mesh.pipe > 1 || job.mesh.tensor > 1 || saves_memory(job.saving)) {
     result = simulate_mesh(simulation);
   } else if (at_own_pace(job.strategy.course(simulation.at(0, 0)))) {
     result = simulate_events(simulation);

@@ -46,6 +46,7 @@ struct Job {
   int micro_batches = 1;
   Saving saving;
   std::string schedule = "1f1b";
+  bool hybrid = false;                      // as --hybrid alexnet: hybrid.h
   std::shared_ptr<MeshSplits> splits = {};  // of many jobs with one profile: where pieces were cut
 };
 

@@ -9,6 +9,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/plan/hybrid.h"
 #include "trireme/plan/simulation.h"
 
 namespace trireme::plan {
@@ -23,11 +24,17 @@ double speed_of(const Simulation& simulation) {
   return slowest;
 }
 
+// Of a micro-batch: what a batch of any size takes is taken by each of them.
 std::vector<PieceCost> pieces_of(const Profile& profile, int micro_batches, double speed) {
   std::vector<PieceCost> pieces;
-  const double share = 1.0 / micro_batches, time = share / speed;
+  const double share = 1.0 / micro_batches;
+  const auto seconds = [&](double whole, double start) {
+    start = std::min(start, whole);
+    return (start + (whole - start) * share) / speed;
+  };
   for (const auto& layer : profile.layers) {
-    pieces.push_back({layer.name, layer.forward_s.p50 * time, layer.backward_s.p50 * time, layer.parameter_bytes,
+    pieces.push_back({layer.name, seconds(layer.forward_s.p50, layer.forward_start_s),
+                      seconds(layer.backward_s.p50, layer.backward_start_s), layer.parameter_bytes,
                       static_cast<std::uint64_t>(static_cast<double>(layer.activation_bytes) * share),
                       static_cast<std::uint64_t>(static_cast<double>(layer.output_bytes) * share)});
   }
@@ -219,6 +226,36 @@ Simulated simulate_mesh(Simulation& simulation) {
   const auto each = static_cast<std::uint64_t>(sent / simulation.ranks);
   result.workers.resize(static_cast<std::size_t>(simulation.ranks),
                         {compute / simulation.ranks, result.breakdown_s.exposed, 1, each});
+  return result;
+}
+
+Simulated simulate_hybrid(Simulation& simulation) {
+  const double speed = speed_of(simulation), workers = simulation.ranks;
+  const auto pieces = pieces_of(simulation.profile, 1, speed);
+  std::vector<TensorCost> tensor;
+  double split = 0;  // bytes of weights, of one worker's parts
+  for (const auto& layer : simulation.profile.layers) {
+    tensor.push_back({layer.splittable, layer.tensor_bytes});
+    if (layer.splittable) split += static_cast<double>(layer.parameter_bytes) * (1 - 1 / workers);
+  }
+  const auto hybrid = hybrid_step(pieces, tensor, simulation.ranks, machine_of(simulation));
+  const auto& cost = simulation.cost;
+  const double optimizer = cost.optimizer * (1 - split / simulation.model_bytes) / speed;
+  Simulated result;
+  result.step_s = hybrid.step_s + optimizer + cost.other / speed;
+  result.breakdown_s = {.forward = cost.forward / speed,
+                        .backward = cost.backward / speed,
+                        .communication = hybrid.gathered_s + hybrid.inside_s + hybrid.gradients_s,
+                        .exposed = hybrid.gathered_s + hybrid.inside_s + hybrid.exposed_s,
+                        .optimizer = optimizer,
+                        .other = cost.other / speed};
+  result.exchange_s.bandwidth = result.breakdown_s.communication;
+  result.step_ends.assign(1, result.step_s);
+  result.why = fmt::format("activations gathered {}, inside layers {}, gradients {}, {} of it not hidden",
+                           format_seconds(hybrid.gathered_s), format_seconds(hybrid.inside_s),
+                           format_seconds(hybrid.gradients_s), format_seconds(hybrid.exposed_s));
+  result.workers.resize(static_cast<std::size_t>(simulation.ranks),
+                        {(cost.forward + cost.backward) / speed, result.breakdown_s.exposed, 1, 0});
   return result;
 }
 

@@ -58,6 +58,9 @@ Simulated simulate_servers(Simulation& simulation, ps::Consistency consistency);
 // On a mesh with more than a data axis.
 Simulated simulate_mesh(Simulation& simulation);
 
+// Convolutions replicated, the layers behind them split.
+Simulated simulate_hybrid(Simulation& simulation);
+
 // Fills what follows from the rest: rates, bytes and `why`.
 void conclude(Simulation& simulation, Simulated& result);
 

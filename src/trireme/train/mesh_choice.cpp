@@ -4,11 +4,16 @@
 #include <fmt/ranges.h>
 
 #include "trireme/base/available_memory.h"
+#include "trireme/base/clock.h"
 #include "trireme/base/error.h"
+#include "trireme/base/median.h"
 #include "trireme/base/size.h"
 #include "trireme/parallel/memory_formula.h"
+#include "trireme/plan/hybrid.h"
 #include "trireme/plan/mesh_choice.h"
+#include "trireme/sync/strategies.h"
 #include "trireme/train/here.h"
+#include "trireme/train/optimizer.h"
 #include "trireme/train/recompute.h"
 #include "trireme/train/split.h"
 #include "trireme/train/tensor_costs.h"
@@ -34,8 +39,14 @@ std::uint64_t memory_of(const Config& config) {
   return available_memory().value_or(0) / static_cast<std::uint64_t>(std::max<std::int64_t>(1, config.workers));
 }
 
+// What a step takes besides its pieces: the loss of a micro-batch, and the optimizer.
+struct Ends {
+  double loss_forward_s = 0, loss_backward_s = 0, optimizer_s = 0;
+};
+
 struct Question {
   std::vector<plan::PieceCost> pieces;
+  Ends ends;
   std::vector<plan::TensorCost> tensor;
   plan::MeshQuestion asked;
   double samples = 1;  // that the pieces were measured with
@@ -53,13 +64,55 @@ std::vector<plan::PieceCost> scaled(std::vector<plan::PieceCost> pieces, double 
   return pieces;
 }
 
-// The first worker measures, with nobody else at work, for a global batch of so many times --batch.
-Question ask(const Config& config, Workload& work, Communicator& world, std::int64_t replicas) {
+// Parameters stay as they are.
+Ends measure_ends(const Config& config, Workload& work, const torch::Tensor& example) {
+  constexpr int kRuns = 3;
+  Ends ends;
+  torch::Tensor output;
+  {
+    torch::NoGradGuard no_grad;
+    const bool training = work.model->is_training();
+    work.model->eval();  // neither running statistics nor random numbers are to notice
+    output = work.model->forward(example);
+    work.model->train(training);
+  }
+  const auto target = torch::zeros(output.sizes().slice(0, static_cast<std::size_t>(output.dim()) - 1),
+                                   output.options().dtype(torch::kLong));
+  std::vector<double> forward, backward, optimizer;
+  for (int run = 0; run <= kRuns; ++run) {  // the first warms up
+    auto leaf = output.detach().clone().set_requires_grad(true);
+    const double begin = now_seconds();
+    auto loss = loss_of(leaf, target);
+    const double middle = now_seconds();
+    loss.backward();
+    if (run == 0) continue;
+    forward.push_back(middle - begin);
+    backward.push_back(now_seconds() - middle);
+  }
+  NamedTensors copies;
+  for (const auto& pair : work.model->named_parameters()) {
+    auto copy = pair.value().detach().clone().set_requires_grad(true);
+    copy.mutable_grad() = torch::zeros_like(copy);
+    copies.emplace_back(pair.key(), copy);
+  }
+  auto stepping = make_optimizer(config.optimizer, copies, {.momentum = config.momentum});
+  for (int run = 0; run <= kRuns; ++run) {
+    const double begin = now_seconds();
+    stepping->step(0);
+    if (run > 0) optimizer.push_back(now_seconds() - begin);
+  }
+  return {median(forward), median(backward), median(optimizer)};
+}
+
+// The first worker measures, with nobody else at work, for a global batch of so many times --batch: micro-batches of
+// that, or, where the mesh is known, those of one replica, as it will compute them.
+Question ask(const Config& config, Workload& work, Communicator& world, std::int64_t replicas, bool open) {
   Question question;
   const std::int64_t batch = config.batch * config.accumulate * replicas;
   const auto chain = work.model->chain();
-  const auto samples = std::clamp<std::int64_t>(batch / config.micro_batches, 1, 256);
+  const auto samples = std::clamp<std::int64_t>((open ? batch : batch / replicas) / config.micro_batches, 1, 256);
   question.samples = static_cast<double>(samples);
+  question.ends = measure_ends(config, work, first_samples(work, samples));
   question.pieces = measure_pieces(*work.model, chain, first_samples(work, samples));
   question.tensor = tensor_costs(config, *work.model, chain, question.pieces);
   auto& asked = question.asked;
@@ -114,24 +167,40 @@ std::array<std::int64_t, 4> decide(const Config& config, Question& question, Com
 }
 
 // What a step on the chosen mesh will take, over this run's links.
-void predict(const Config& config, Question& question, Communicator& world, ChosenMesh& chosen) {
-  if (config.hybrid != "none") {
-    chosen.why_not = fmt::format("--hybrid {} has no model of its time", config.hybrid);
-    return;
-  }
+void predict(const Config& config, Question& question, Communicator& world, const plan::Machine& measured,
+             ChosenMesh& chosen) {
   auto asked = question.asked;
   const auto cluster = cluster_here(config, world.transport(), world.size(), 1);
   const auto& wire = cluster.node_count() > 1 ? cluster.links.front().message : cluster.nodes.front().inside.message;
-  asked.machine.latency_s = wire.start;
-  if (wire.slope > 0) asked.machine.bytes_per_s = 1 / wire.slope;
+  asked.machine.latency_s = std::max(wire.start, measured.latency_s);
+  asked.machine.bytes_per_s = measured.bytes_per_s;
+  if (wire.slope > 0) asked.machine.bytes_per_s = std::min(1 / wire.slope, measured.bytes_per_s);
   if (config.mesh != "auto") asked.batch = static_cast<int>(config.batch * config.accumulate * chosen.shape.data);
-  const auto pieces =
-      scaled(question.pieces, asked.batch / static_cast<double>(asked.micro_batches) / question.samples);
+  auto pieces = scaled(question.pieces, asked.batch / static_cast<double>(asked.micro_batches) / question.samples);
+  const double replicas = config.mesh == "auto" ? 1 : chosen.shape.data;  // that predict_mesh divides by
+  pieces.back().forward_s += question.ends.loss_forward_s * replicas;
+  pieces.back().backward_s += question.ends.loss_backward_s * replicas;
   asked.pieces = pieces;
   asked.saving.recompute_every = static_cast<int>(recompute_of(chosen.config.recompute));
+  const double shares = config.hybrid == "alexnet" ? 1 : chosen.shape.pipe * chosen.shape.tensor;
+  if (config.hybrid == "alexnet") {
+    const auto own = scaled(question.pieces, static_cast<double>(config.batch * config.accumulate) / question.samples);
+    const auto hybrid = plan::hybrid_step(own, question.tensor, world.size(), asked.machine);
+    chosen.step_s = hybrid.step_s + question.ends.optimizer_s + question.ends.loss_forward_s * world.size() +
+                    question.ends.loss_backward_s * world.size();
+    return;
+  }
+  double served = 0;  // pushed to and pulled from servers once a stage is done, by the one that needs longest
+  if (sync::Choice::parse(config.strategy).kind->needs_servers) {
+    asked.all_reduce = [&](double bytes, int servers) {
+      const double apart = (servers - 1.0) / servers;  // colocated: each serves its own share
+      served = std::max(served, 2 * (asked.machine.latency_s + apart * bytes / asked.machine.bytes_per_s));
+      return 0.0;
+    };
+  }
   const auto option = plan::predict_mesh(asked, chosen.shape);
   if (option.possible) {
-    chosen.step_s = option.step_s;
+    chosen.step_s = option.step_s + served + question.ends.optimizer_s / shares;
   } else {
     chosen.why_not = option.why;
   }
@@ -144,7 +213,7 @@ ChosenMesh choose_mesh(const Config& config, Workload& work, Communicator& world
   const bool open = config.mesh == "auto" || config.recompute == "auto" || config.memory != "auto";
   if (!open) chosen.shape = told_mesh(config, world.size());
   std::optional<Question> question;
-  if (world.rank() == 0) question.emplace(ask(config, work, world, open ? world.size() : chosen.shape.data));
+  if (world.rank() == 0) question.emplace(ask(config, work, world, open ? world.size() : chosen.shape.data, open));
   if (open) {
     std::vector<std::int64_t> numbers(4);
     if (world.rank() == 0) std::ranges::copy(decide(config, *question, world, chosen.why), numbers.begin());
@@ -152,7 +221,8 @@ ChosenMesh choose_mesh(const Config& config, Workload& work, Communicator& world
     chosen.shape = {static_cast<int>(numbers[0]), static_cast<int>(numbers[1]), static_cast<int>(numbers[2])};
     chosen.config.recompute = numbers[3] > 0 ? fmt::format("every:{}", numbers[3]) : "none";
   }
-  if (question) predict(config, *question, world, chosen);
+  const auto measured = measure_links(world);
+  if (question) predict(config, *question, world, measured, chosen);
   if (config.mesh == "auto") {
     chosen.config.batch = std::max<std::int64_t>(1, config.batch * world.size() / chosen.shape.data);
   }

@@ -134,6 +134,14 @@ std::vector<plan::LayerProfile> profile_layers(const Config& config, Workload& w
   const auto chain = work.model->chain();
   world.barrier();
   const auto timed = time_pieces(*work.model, chain, first_samples(work, config.batch), runs);
+  // A few samples tell what does not shrink with the batch: starting kernels and autograd.
+  const std::int64_t few = std::max<std::int64_t>(1, config.batch / 8);
+  world.barrier();
+  const auto small = time_pieces(*work.model, chain, first_samples(work, few), runs);
+  const double share = static_cast<double>(few) / static_cast<double>(config.batch);
+  const auto start = [&](double of_few, double of_all) {
+    return share < 1 ? std::clamp((of_few - share * of_all) / (1 - share), 0.0, of_all) : 0;
+  };
   std::vector<plan::PieceCost> costs;
   for (const auto& piece : timed) costs.push_back(piece.cost);
   const auto tensor = tensor_costs(config, *work.model, chain, costs);
@@ -142,6 +150,8 @@ std::vector<plan::LayerProfile> profile_layers(const Config& config, Workload& w
     layers.push_back({.name = costs[k].name,
                       .forward_s = plan::quantiles_of(timed[k].forward),
                       .backward_s = plan::quantiles_of(timed[k].backward),
+                      .forward_start_s = start(small[k].cost.forward_s, costs[k].forward_s),
+                      .backward_start_s = start(small[k].cost.backward_s, costs[k].backward_s),
                       .parameter_bytes = costs[k].parameter_bytes,
                       .activation_bytes = costs[k].kept_bytes,
                       .output_bytes = costs[k].output_bytes,

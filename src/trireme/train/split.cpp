@@ -23,30 +23,6 @@ std::uint64_t bytes_of(const nn::Values& values) {
   return bytes;
 }
 
-// From every worker's place on the pipe axis to the next: half of a round trip.
-plan::Machine measure_links(Mesh& mesh) {
-  constexpr int kRounds = 5;
-  constexpr std::size_t kLarge = 1 << 20;
-  auto& pipe = mesh.pipe();
-  std::array<double, 2> seconds{};
-  std::size_t which = 0;
-  for (std::size_t bytes : {std::size_t{8}, kLarge}) {
-    std::vector<std::uint8_t> buffer(bytes);
-    std::vector<double> times;
-    for (int round = 0; round < kRounds && pipe.rank() < 2; ++round) {
-      const double begin = now_seconds();
-      pipe.rank() == 0 ? pipe.send(buffer, 1) : pipe.recv(buffer, 0);
-      pipe.rank() == 0 ? pipe.recv(buffer, 1) : pipe.send(buffer, 0);
-      times.push_back((now_seconds() - begin) / 2);
-    }
-    seconds[which++] = times.empty() ? 0 : median(times);
-  }
-  plan::Machine machine;
-  machine.latency_s = seconds[0];
-  machine.bytes_per_s = kLarge / std::max(1e-9, seconds[1] - seconds[0]);
-  return machine;
-}
-
 std::string names_at(const nn::Chain& chain, const std::vector<std::size_t>& starts) {
   std::vector<std::string> names;
   for (auto at : starts) names.push_back(chain[at].name);
@@ -71,6 +47,28 @@ class UntouchedBuffers {
 };
 
 }  // namespace
+
+plan::Machine measure_links(Communicator& line) {
+  constexpr int kRounds = 5;
+  constexpr std::size_t kLarge = 1 << 20;
+  std::array<double, 2> seconds{};
+  std::size_t which = 0;
+  for (std::size_t bytes : {std::size_t{8}, kLarge}) {
+    std::vector<std::uint8_t> buffer(bytes);
+    std::vector<double> times;
+    for (int round = 0; round < kRounds && line.rank() < 2 && line.size() > 1; ++round) {
+      const double begin = now_seconds();
+      line.rank() == 0 ? line.send(buffer, 1) : line.recv(buffer, 0);
+      line.rank() == 0 ? line.recv(buffer, 1) : line.send(buffer, 0);
+      times.push_back((now_seconds() - begin) / 2);
+    }
+    seconds[which++] = times.empty() ? 0 : median(times);
+  }
+  plan::Machine machine;
+  machine.latency_s = seconds[0];
+  machine.bytes_per_s = kLarge / std::max(1e-9, seconds[1] - seconds[0]);
+  return machine;
+}
 
 double state_factor(const Config& config) {
   if (config.optimizer != "sgd") return 4;
@@ -154,7 +152,7 @@ ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::C
   }
   // Everyone measures: parts of a layer compute together. The first one's figures count.
   auto costs = measure_pieces(model, chain, example);
-  auto machine = measure_links(mesh);
+  auto machine = measure_links(mesh.pipe());
   machine.state_factor = state_factor(config);
   if (config.memory != "auto") machine.memory_bytes = parse_size(config.memory, "--memory");
   std::vector<double> numbers;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/collective/communicator.h"
 #include "trireme/nn/chain.h"
 #include "trireme/parallel/memory_formula.h"
 #include "trireme/parallel/mesh.h"
@@ -29,6 +30,10 @@ std::vector<TimedPiece> time_pieces(torch::nn::Module& model, const nn::Chain& c
 // What the pieces cost this worker with a micro-batch like `example`: the median of some runs.
 std::vector<plan::PieceCost> measure_pieces(torch::nn::Module& model, const nn::Chain& chain,
                                             const torch::Tensor& example);
+
+// From a worker of `line` to the next, as they send and receive: half of a round trip, waking the other included. The
+// first two take part; elsewhere the numbers say nothing.
+plan::Machine measure_links(Communicator& line);
 
 // Bytes of weights, gradient and optimizer per byte of weights.
 double state_factor(const Config& config);
