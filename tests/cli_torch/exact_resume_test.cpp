@@ -68,6 +68,7 @@ TEST_F(ExactResume, EveryStrategyInStep) {
                                              {"diloco:H=3", "--compress", "qsgd"},
                                              {"sma:learners=2,tau=2", "--compress", "onebit"},
                                              {"gossip-sgp", "--optimizer", "adam"},
+                                             {"ps-bsp", "--optimizer", "adam"},
                                              {"stale-allreduce:s=2", "--compress", "randk"}}) {
     SCOPED_TRACE(how[0]);
     expect_exact(Words{"--strategy"} + how);

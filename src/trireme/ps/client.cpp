@@ -34,8 +34,23 @@ Client::Client(ClientOptions options) : impl_(std::make_unique<Impl>(std::move(o
 Client::~Client() = default;
 
 WorkerId Client::id() const { return impl_->id(); }
-void Client::declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline) {
-  impl_->declare(spec, initial, deadline);
+void Client::declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline, const ServerState& state) {
+  impl_->declare(spec, initial, deadline, state);
+}
+
+ServerState Client::pull_state(Deadline deadline) {
+  ServerState state;
+  const auto update = view().update;
+  const int parts = built_in_updates().contains(update.name) ? make_update(update).states : 0;
+  for (int part = 0; part < parts; ++part) {
+    state.parts.emplace_back(count());
+    Impl::Operation operation;
+    operation.kind = Impl::Operation::Kind::pull;
+    operation.into = state.parts.back();
+    operation.state = part;
+    state.updates = impl_->wait(impl_->submit(std::move(operation)), deadline).outcome.version;
+  }
+  return state;
 }
 
 View Client::view() const {

@@ -33,6 +33,12 @@ struct ClientOptions {
 // TRIREME_PS is not set.
 ClientOptions client_options_from_environment();
 
+// What servers have besides the weights: the update's state, each part as long as the model and flat as it is.
+struct ServerState {
+  std::vector<std::vector<float>> parts;
+  std::uint64_t updates = 0;  // that led to it
+};
+
 // A push or pull under way.
 struct Ticket {
   std::uint64_t push = 0, pull = 0;  // 0: none
@@ -70,7 +76,8 @@ class Client {
   WorkerId id() const;
   // The model and what servers do with gradients; the first values are those of the worker with the lowest id. Returns
   // when the job has begun. Throws Error naming the tensor when another worker declared otherwise.
-  void declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline);
+  // `state`: what an earlier job's servers had; none: zeros. It must be of the same update.
+  void declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline, const ServerState& state = {});
   std::uint64_t count() const;  // elements of all tensors
   std::uint64_t clock() const;  // pushes so far, or what the others had done when this worker joined
   bool joined_late() const;     // after the job had begun
@@ -86,6 +93,8 @@ class Client {
   Ticket push(std::span<const float> gradient, double lr);
   Ticket pull(std::span<float> into);
   Ticket pull_exact(std::span<float> into);
+  // Of the built-in updates; nothing of others. While nobody pushes.
+  ServerState pull_state(Deadline deadline);
   // The pull sees the push. The cheapest way of both.
   Ticket push_pull(std::span<const float> gradient, double lr, std::span<float> into);
   // Gradients of some elements only: everything else stays as it is, its momentum too. Counts as one push. Segments are

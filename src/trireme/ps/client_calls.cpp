@@ -55,8 +55,12 @@ void Client::Impl::check_size(std::size_t count) const {
   }
 }
 
-void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline) {
+void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline,
+                           const ServerState& state) {
   Layout whole(spec.tensors, 1);
+  for (const auto& part : state.parts) {
+    if (part.size() != whole.count()) throw ConfigError("the servers' state that was given is not of this model");
+  }
   if (initial.size() != whole.count()) {
     throw ConfigError(
         fmt::format("{} first values were given, but the tensors have {} elements", initial.size(), whole.count()));
@@ -84,6 +88,7 @@ void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, 
     Operation first;
     first.kind = Operation::Kind::init;
     first.from = initial;
+    first.states = &state;
     wait(submit(std::move(first)), deadline);
     given = true;
     tell(Kind::initialised, {});

@@ -35,8 +35,10 @@ class Client::Impl {
     std::vector<std::vector<Segment>> segments;
     std::vector<float> values;
     std::vector<std::size_t> value_begins;
-    WorkerCodes::Message encoded;  // a push of a compressed job; made once, whatever is sent again
-    bool exact = true;             // a pull of the weights themselves, not of differences
+    WorkerCodes::Message encoded;         // a push of a compressed job; made once, whatever is sent again
+    bool exact = true;                    // a pull of the weights themselves, not of differences
+    int state = -1;                       // a pull of this part of the update's state instead
+    const ServerState* states = nullptr;  // of an init
 
     enum class State : std::uint8_t { queued, sent, done };
     std::vector<State> shards;
@@ -48,7 +50,7 @@ class Client::Impl {
   };
 
   WorkerId id() const { return id_; }
-  void declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline);
+  void declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline, const ServerState& state);
   std::uint64_t submit(Operation operation);
   std::uint64_t submit_push(Operation operation);
   bool done(std::uint64_t id);

@@ -174,6 +174,7 @@ void Client::Impl::take_values(Operation& operation, Frame& frame) {
     operation.outcome.version = std::min(operation.outcome.version, part.version);
     operation.minimum = std::max(operation.minimum, part.minimum);
     if (operation.kind != Operation::Kind::pull || part.shard >= read_version_.size()) continue;
+    if (operation.state >= 0) continue;  // for keeping, as is what is exact
     if (operation.exact) operation.outcome.pulled += view_.layout.shard(part.shard).count * sizeof(float);
     if (operation.exact && codes_) continue;  // for looking at: gradients are of the weights that pull() gives
     read_version_[part.shard] = part.version;

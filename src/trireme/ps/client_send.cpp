@@ -50,8 +50,13 @@ void Client::Impl::send(Operation& operation, ServerId server, const std::vector
       for (std::uint32_t shard : shards) {
         Segment range = view_.layout.shard(shard);
         payload.parts.push_back(std::as_bytes(operation.from.subspan(range.offset, range.count)));
+        for (const auto& part : operation.states->parts) {
+          payload.parts.push_back(std::as_bytes(std::span(part).subspan(range.offset, range.count)));
+        }
       }
-      return link->send(header(Kind::init, request), Packer().list(shards).take(), std::move(payload));
+      const InitBody body{shards, static_cast<std::uint32_t>(operation.states->parts.size()),
+                          operation.states->updates};
+      return link->send(header(Kind::init, request), pack(body), std::move(payload));
     }
     default:
       return send_pull(operation, *link, request, shards);
@@ -95,10 +100,13 @@ void Client::Impl::send_push(Operation& operation, Link& link, std::uint64_t req
 void Client::Impl::send_pull(Operation& operation, Link& link, std::uint64_t request,
                              const std::vector<std::uint32_t>& shards) {
   bool looks = operation.kind == Operation::Kind::look;
-  auto memory = looks ? std::nullopt : memory_.offset_of(operation.into.data(), operation.into.size());
+  const bool of_update = operation.state >= 0;
+  auto memory = looks || of_update ? std::nullopt : memory_.offset_of(operation.into.data(), operation.into.size());
   PullBody body{id_, operation.sequence, operation.clock, PullBody::What::payload, {}};
   if (looks) {
     body.what = PullBody::What::nothing;
+  } else if (of_update) {
+    body.what = PullBody::What::update;
   } else if (!operation.exact) {
     body.what = PullBody::What::difference;
   } else if (link.is_unix() && memory) {
@@ -106,8 +114,10 @@ void Client::Impl::send_pull(Operation& operation, Link& link, std::uint64_t req
   }
   for (std::uint32_t shard : shards) {
     Segment range = view_.layout.shard(shard);
-    body.parts.push_back(
-        {shard, memory ? *memory + range.offset * sizeof(float) : 0, operation.exact ? 0 : codes_->has(shard)});
+    body.parts.push_back({shard, memory ? *memory + range.offset * sizeof(float) : 0,
+                          of_update         ? static_cast<std::uint64_t>(operation.state)
+                          : operation.exact ? 0
+                                            : codes_->has(shard)});
   }
   link.send(header(Kind::pull, request), pack(body));
 }

@@ -70,7 +70,7 @@ PullBody unpack_pull(std::string_view bytes) {
   body.pushes = from.get<std::uint64_t>();
   body.clock = from.get<std::uint64_t>();
   auto what = from.get<std::uint8_t>();
-  if (what > 3) throw ProtocolError("a pull from the parameter server of a kind that is not known");
+  if (what > 4) throw ProtocolError("a pull from the parameter server of a kind that is not known");
   body.what = static_cast<PullBody::What>(what);
   body.parts.resize(from.count(20));
   for (auto& part : body.parts) {
@@ -78,6 +78,19 @@ PullBody unpack_pull(std::string_view bytes) {
     part.memory = from.get<std::uint64_t>();
     part.has = from.get<std::uint64_t>();
   }
+  from.end();
+  return body;
+}
+
+std::string pack(const InitBody& body) { return Packer().list(body.shards).put(body.states).put(body.version).take(); }
+
+InitBody unpack_init(std::string_view bytes) {
+  Unpacker from(bytes);
+  InitBody body;
+  body.shards = from.list<std::uint32_t>();
+  body.states = from.get<std::uint32_t>();
+  body.version = from.get<std::uint64_t>();
+  if (body.states > kMostStates) throw ProtocolError("first values with more states than any update has");
   from.end();
   return body;
 }

@@ -31,12 +31,12 @@ std::string pack(const PushBody& body);
 PushBody unpack_push(std::string_view bytes);
 
 struct PullBody {
-  // difference: against the state that the worker has, as far as the server knows it
-  enum class What : std::uint8_t { nothing, payload, direct, difference };
+  // difference: against the state that the worker has, as far as the server knows it; update: the update's state
+  enum class What : std::uint8_t { nothing, payload, direct, difference, update };
   struct Part {
     std::uint32_t shard = 0;
     std::uint64_t memory = 0;  // with `direct`
-    std::uint64_t has = 0;     // with `difference`: the state's number, 0 for none
+    std::uint64_t has = 0;     // with `difference`: the state's number, 0 for none; with `update`: which
   };
   WorkerId worker = kNobody;
   std::uint64_t pushes = 0, clock = 0;
@@ -45,6 +45,15 @@ struct PullBody {
 };
 std::string pack(const PullBody& body);
 PullBody unpack_pull(std::string_view bytes);
+
+// First values. They follow as payload, shard after shard: the weights, then the states of the update.
+struct InitBody {
+  std::vector<std::uint32_t> shards;
+  std::uint32_t states = 0;   // 0: zeros
+  std::uint64_t version = 0;  // updates that led to them
+};
+std::string pack(const InitBody& body);
+InitBody unpack_init(std::string_view bytes);
 
 struct ValuesBody {
   struct Part {

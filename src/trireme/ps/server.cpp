@@ -125,8 +125,9 @@ Sink Server::Impl::place(Link& link, const Header& head, std::string_view) {
   bool carries =
       head.kind == Kind::init || head.kind == Kind::push || head.kind == Kind::record || head.kind == Kind::snapshot;
   std::uint64_t model = store_.view().layout.count() * sizeof(float);
-  // A snapshot has the update's state and gradients that wait, too.
-  std::uint64_t most = std::max(kMostUnknown, head.kind == Kind::snapshot ? 16 * model : model + codes_.overhead());
+  // A snapshot has the update's state and gradients that wait, too; first values may have the state.
+  const bool whole = head.kind == Kind::snapshot || head.kind == Kind::init;
+  std::uint64_t most = std::max(kMostUnknown, whole ? 16 * model : model + codes_.overhead());
   if (!carries || !callers_.contains(link.id()) || head.payload > most) {
     throw ProtocolError("a payload that the parameter server did not expect");
   }

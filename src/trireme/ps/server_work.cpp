@@ -17,23 +17,21 @@ std::span<const float> Server::Impl::floats_of(const Frame& frame) {
 }
 
 void Server::Impl::init(Link& link, Frame& frame) {
-  Unpacker from(frame.body);
-  auto shards = from.list<std::uint32_t>();
-  from.end();
+  const InitBody body = unpack_init(frame.body);
   std::span<const float> values = floats_of(frame);
   const Layout& layout = store_.view().layout;
-  for (std::uint32_t id : shards) {
+  for (std::uint32_t id : body.shards) {
     auto found = store_.shards().find(id);
     if (found == store_.shards().end() || !found->second.head) {
       return reject(link.id(), frame.header.request, Refusal::not_here);
     }
   }
   PendingAnswer answer{link.id(), frame.header.request, kNobody, 0, 0, {}};
-  for (std::uint32_t id : shards) {
-    auto count = layout.shard(id).count;
-    if (count > values.size()) throw ProtocolError("first values that are fewer than they must be");
-    store_.init(id, values.first(count));
-    values = values.subspan(count);
+  for (std::uint32_t id : body.shards) {
+    const auto count = layout.shard(id).count, of_states = body.states * count;
+    if (count + of_states > values.size()) throw ProtocolError("first values that are fewer than they must be");
+    store_.init(id, values.first(count), values.subspan(count, of_states), body.states > 0 ? body.version : 0);
+    values = values.subspan(count + of_states);
     answer.parts.push_back({id, store_.shards()[id].shard->record(), false});
   }
   pushes_.push_back(std::move(answer));
@@ -151,6 +149,9 @@ void Server::Impl::pull(Link& link, Frame& frame) {
   const Layout& layout = store_.view().layout;
   // Checked now, while it is this caller's fault: its memory never shrinks.
   for (auto& part : body.parts) {
+    if (body.what == PullBody::What::update && part.has >= static_cast<std::uint64_t>(store_.update().states)) {
+      throw ProtocolError("a pull of a state that the update does not have");
+    }
     if (body.what != PullBody::What::direct || part.shard >= layout.shards()) continue;
     if (!memory) throw ProtocolError("a pull into memory that was not given to the server");
     memory->at(part.memory, layout.shard(part.shard).count);
@@ -227,6 +228,9 @@ void Server::Impl::give_values(const PendingPull& pull) {
       keep->push_back(std::move(answer.keep));
     } else if (pull.body.what == PullBody::What::payload) {
       payload.parts.push_back(std::as_bytes(shard->weights()));
+      keep->push_back(shard);
+    } else if (pull.body.what == PullBody::What::update) {
+      payload.parts.push_back(std::as_bytes(shard->states()[part.has].span()));
       keep->push_back(shard);
     }
   }

@@ -95,6 +95,14 @@ Shard::Shard(std::uint32_t id, std::size_t count, int states) : id_(id), weights
   }
 }
 
+void Shard::go_on_from(std::span<const float> states, std::uint64_t version) {
+  if (states.size() != states_.size() * count()) throw ProtocolError("first values with a state of another update");
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    std::ranges::copy(states.subspan(k * count(), count()), states_[k].span().begin());
+  }
+  version_ = version;
+}
+
 std::uint64_t Shard::minimum(std::span<const Member> live) const {
   std::uint64_t least = Consistency::kEveryone;
   for (const Member& member : live) {

@@ -64,9 +64,14 @@ class Shard {
   std::size_t count() const { return weights_.size(); }
   std::span<float> weights() const { return weights_.span(); }
   std::uint64_t version() const { return version_; }
+  // The update's state, each as long as the weights.
+  std::span<const Floats> states() const { return states_; }
   std::uint64_t record() const { return record_; }
   const std::map<std::uint32_t, WorkerState>& workers() const { return workers_; }
   WorkerState& worker(std::uint32_t id) { return workers_[id]; }
+
+  // What an earlier job had come to: as many states as the update has, one after the other, and its updates so far.
+  void go_on_from(std::span<const float> states, std::uint64_t version);
 
   // The least clock of those workers of `live` that count: members from the start, and who has pushed here since.
   struct Member {

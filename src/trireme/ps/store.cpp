@@ -59,11 +59,14 @@ void Store::set_view(View view, ServerId self, const UpdateMakers& own) {
   }
 }
 
-void Store::init(std::uint32_t id, std::span<const float> values) {
+void Store::init(std::uint32_t id, std::span<const float> values, std::span<const float> states,
+                 std::uint64_t version) {
   Held& held = shards_[id];
   if (held.shard) return;
-  held.shard = std::make_shared<Shard>(id, values.size(), update_.states);
-  std::ranges::copy(values, held.shard->weights().begin());
+  auto shard = std::make_shared<Shard>(id, values.size(), update_.states);
+  std::ranges::copy(values, shard->weights().begin());
+  if (version > 0) shard->go_on_from(states, version);
+  held.shard = std::move(shard);
   held.shard->end_record();
 }
 

@@ -56,8 +56,10 @@ class Store {
 
   // `self` finds its places; shards that it has none for any more are forgotten.
   void set_view(View view, ServerId self, const UpdateMakers& own);
-  // First values; those of a shard that is there already are ignored.
-  void init(std::uint32_t shard, std::span<const float> values);
+  // First values, with the update's state and its updates so far where a job goes on; those of a shard that is there
+  // already are ignored.
+  void init(std::uint32_t shard, std::span<const float> values, std::span<const float> states = {},
+            std::uint64_t version = 0);
 
   std::uint64_t minimum(const Shard& shard) const { return shard.minimum(members_); }
   // Why the push cannot be taken as a whole, if so; nothing is changed.

@@ -54,7 +54,7 @@ inline constexpr std::uint8_t kLastKind = static_cast<std::uint8_t>(Kind::stored
 
 struct Header {
   static constexpr std::uint32_t kMagic = 0x0a535054;
-  static constexpr std::uint8_t kVersion = 2;
+  static constexpr std::uint8_t kVersion = 3;
   static constexpr std::uint64_t kLongestPayload = std::uint64_t{1} << 40;
 
   std::uint32_t magic = kMagic;

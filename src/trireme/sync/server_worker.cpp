@@ -47,7 +47,10 @@ void ServerWorker::begin(std::span<const Replica> replicas) {
   TRIREME_CHECK(replicas.size() == 1);
   weights_ = replicas[0].weights;
   gradient_ = replicas[0].gradient;
-  client_.declare({tensors_, update_, consistency_, compression_}, weights_, deadline());
+  // Nothing was kept of servers that had made no update.
+  client_.declare({tensors_, update_, consistency_, compression_}, weights_, deadline(),
+                  servers_.updates > 0 ? servers_ : ps::ServerState{});
+  servers_ = {};
   report_.bytes_sent += client_.wait(client_.pull(weights_), deadline()).pulled;
   if (reading_ == Reading::live) {
     reader_ = std::jthread([this](const std::stop_token& stop) { read_on(stop); });
@@ -110,8 +113,28 @@ void ServerWorker::model(std::span<float> out) {
   client_.sum(fmt::format("model {}", models_), {}, deadline());
   const bool compressed = client_.compression().has_value();
   client_.wait(compressed ? client_.pull_exact(out) : client_.pull(weights_), deadline());
+  if (client_.id() == 0) servers_ = client_.pull_state(deadline());
   client_.sum(fmt::format("model {} read", models_++), {}, deadline());
   if (!compressed) std::ranges::copy(weights_, out.begin());
+}
+
+std::vector<Strategy::Kept> ServerWorker::state() {
+  std::size_t count = 0;
+  for (const auto& tensor : tensors_) count += tensor.count;
+  const bool known = ps::built_in_updates().contains(update_.name);
+  servers_.parts.resize(known ? static_cast<std::size_t>(ps::make_update(update_).states) : 0);
+  std::vector<Kept> all;
+  for (auto& part : servers_.parts) {
+    part.resize(count);
+    all.push_back({fmt::format("server{}", all.size()), part});
+  }
+  return all;
+}
+
+void ServerWorker::set_numbers(std::span<const double> numbers) {
+  const double updates = only_of(numbers);
+  if (!(updates >= 0 && updates < 0x1p53)) throw DataError("the number of the servers' updates is broken");
+  servers_.updates = static_cast<std::uint64_t>(updates);
 }
 
 void ServerWorker::finish() {

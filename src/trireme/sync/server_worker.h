@@ -30,6 +30,10 @@ class ServerWorker : public Strategy {
   bool takes_gradient() const override { return true; }
   bool owns_step() const override { return true; }
   bool apart() const override { return false; }  // servers have what there is
+  // Their momentum and the like, as it was at the last model(), and before begin() what they begin with.
+  std::vector<Kept> state() override;
+  std::vector<double> numbers() const override { return {static_cast<double>(servers_.updates)}; }
+  void set_numbers(std::span<const double> numbers) override;
   bool asynchronous() const override { return consistency_.async; }
   Pace pace(double momentum) const override {
     return consistency_.async || consistency_.s > 0 ? without_momentum(momentum, 4) : Pace{momentum, 1};
@@ -63,6 +67,7 @@ class ServerWorker : public Strategy {
   std::span<float> weights_, gradient_;
   std::optional<ps::Ticket> last_;  // the push and pull under way
   std::int64_t models_ = 0;         // asked for so far
+  ps::ServerState servers_;         // the first worker's
   Report report_;
 
   // For reading live: the thread pulls while `computing_`. Invariant: outside of it nobody writes to the weights but

@@ -177,7 +177,6 @@ class Restoring {
         found_.copy(fmt::format("{}{}.{}", prefix, name, kept.name), part);
       });
     }
-    if (strategy_.owns_step()) return;
     if (strategy_.apart() && !as_many()) {
       if (!strategy_.asynchronous()) {
         lines_.push_back(was_.replicas == 0 ? "nothing of workers' own was kept: each goes on from the model"
@@ -188,7 +187,7 @@ class Restoring {
       return;
     }
     const auto prefix = prefix_of(strategy_.apart() ? here_.replica : kAll, here_);
-    if (!restore_learners(prefix) && !strategy_.asynchronous()) {
+    if (!strategy_.owns_step() && !restore_learners(prefix) && !strategy_.asynchronous()) {
       lines_.push_back("not all that workers had apart from the model was kept: they go on from it");
     }
     if (const auto* numbers = found_.find(prefix + "numbers", torch::kFloat64)) {
@@ -263,7 +262,7 @@ NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Stati
   NamedTensors own;
   const auto mine = prefix_of(here.replica, here), of_all = prefix_of(kAll, here);
   const bool first = here.replica == 0;
-  if (!strategy.in_backward() && !strategy.owns_step()) {
+  if (!strategy.in_backward()) {
     const ByParameter by_parameter(learners);
     for (const auto& kept : strategy.state()) {
       if (kept.alike && !first) continue;
@@ -272,7 +271,8 @@ NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Stati
       });
     }
     const auto& prefix = strategy.apart() ? mine : of_all;
-    for (int k = 0; (strategy.apart() || first) && k < static_cast<int>(learners.size()); ++k) {
+    const bool mine_to_keep = strategy.apart() || first;
+    for (int k = 0; mine_to_keep && !strategy.owns_step() && k < static_cast<int>(learners.size()); ++k) {
       auto& learner = learners[k];
       for (const auto& [name, tensor] : learner.optimizer->state()) {
         own.emplace_back(fmt::format("{}optimizer.{}.{}", prefix, k, name),
@@ -283,7 +283,7 @@ NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Stati
         own.emplace_back(fmt::format("{}weights.{}.{}", prefix, k, name), copied(part));
       });
     }
-    if (auto numbers = strategy.numbers(); !numbers.empty() && (strategy.apart() || first)) {
+    if (auto numbers = strategy.numbers(); !numbers.empty() && mine_to_keep) {
       own.emplace_back(prefix + "numbers", torch::tensor(numbers, torch::kFloat64));
     }
   }

@@ -48,8 +48,9 @@ class Run {
         clip_(clip_of(config, *strategy_)),
         learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()) {
     if (options.resume) resume();
+    if (options.resume && strategy_->owns_step()) go_on();  // servers begin with it
     begin_strategy();
-    if (options.resume) go_on();
+    if (options.resume && !strategy_->owns_step()) go_on();
     const auto total = schedule_options(config, steps_per_epoch_, crew_.size()).total_steps - place_.step;
     prediction_.emplace(config, world_, crew_, *strategy_, 4 * parameter_count(*work.model), total, options.predicted);
     start_feeding();
@@ -352,17 +353,20 @@ class Run {
             cut ? options_.mesh->shape().tensor : 1};
   }
 
-  // What workers have of their own, all of it at the first one; its bytes are not training's. Collective.
+  // What workers have of their own, all of it at the first one; neither its time nor its bytes are training's.
+  // Collective. What servers have is read with the model, and not before.
   NamedTensors own_states() {
     auto& net = learners_.first().net;
     const bool some = !strategy_->in_backward() || (net && net->codes());
     if (!some || strategy_->owns_step()) return {};
     const auto sent = traffic();
+    const double begin = now_seconds();
     if (!strategy_->in_backward()) {
       for (auto& learner : learners_) learner->flat->download();
     }
     auto all = gather_tensors(everyone_, own_state(*strategy_, learners_, station()));
     before_ += traffic() - sent;
+    if (last_ > 0) last_ += now_seconds() - begin;
     return all;
   }
 
@@ -371,6 +375,8 @@ class Run {
     with_the_model([&] {
       auto& learner = learners_.first();
       if (!checkpoints_ && !body_) return;
+      if (strategy_->owns_step()) own = own_state(*strategy_, learners_, station());
+      if (strategy_->owns_step() && body_) own = gather_tensors(everyone_, own);
       auto kept = keep(learner.model_state(), learner.optimizer_state(), *schedule_, place_, config_,
                        data::look_of(work_.data));
       if (body_) kept.tensors = body_->whole(kept.tensors);
@@ -414,9 +420,8 @@ class Run {
     for (auto& line : restore(std::exchange(own_, {}), *strategy_, learners_, station(), file_)) {
       notes_.push_back(std::move(line));
     }
-    if (strategy_->owns_step() && !strategy_->asynchronous()) {
-      notes_.push_back(
-          "servers begin anew with the weights: their momentum, and errors that codecs carried, are not kept");
+    if (strategy_->owns_step() && !compress::Rules(config_.compress, config_.compress_rule).none()) {
+      notes_.push_back("a parameter server keeps no errors that codecs carried: they begin from nothing");
     }
     if (body_ && !body_->pipeline().synchronous()) {
       notes_.push_back(
@@ -424,7 +429,7 @@ class Run {
                       "those of a run that was not",
                       config_.pipeline));
     }
-    if (strategy_->in_backward()) return;
+    if (strategy_->in_backward() || strategy_->owns_step()) return;
     for (auto& learner : learners_) learner->flat->upload();
   }
 
