@@ -8,7 +8,7 @@
 
 #include "tests/collective/recorded.h"
 
-namespace trireme::testing {
+namespace trireme::test {
 namespace {
 
 using ::testing::AllOf;
@@ -140,7 +140,7 @@ TEST(BrokenSchedule, WrongElementMoved) {
 
 // Two ranks swap their blocks; rank 0 in the rounds given for it, rank 1 in its own.
 Recorded swap_blocks(int sends0, int receives0, int sends1, int receives1) {
-  Recorded made = testing::made(all_gather, "ring", 2, 1);
+  Recorded made = test::made(all_gather, "ring", 2, 1);
   for (int rank : {0, 1}) {
     made.rounds[rank].assign(2, {});
     const auto own = static_cast<std::size_t>(rank);
@@ -327,4 +327,4 @@ TEST(BrokenSchedule, DifferentNumbersOfRounds) {
 }
 
 }  // namespace
-}  // namespace trireme::testing
+}  // namespace trireme::test

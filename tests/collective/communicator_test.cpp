@@ -7,13 +7,14 @@
 
 #include "tests/collective/oracle.h"
 #include "tests/collective/worlds.h"
+#include "tests/sanitized.h"
 #include "trireme/base/error.h"
 #include "trireme/collective/communicator_impl.h"
 
 namespace trireme {
 namespace {
 
-using namespace trireme::testing;
+using namespace trireme::test;
 
 struct Case {
   Collective what;
@@ -91,6 +92,7 @@ class Collectives : public ::testing::TestWithParam<WorldFactory> {};
 
 TEST_P(Collectives, EveryAlgorithmGivesTheOraclesResult) {
   for (int ranks : {1, 2, 3, 4, 5, 8, 9}) {
+    if (test::kSanitized && ranks > 5) continue;
     run_ranks(GetParam().make(ranks),
               [&](Communicator& comm) {
                 const bool shared = comm.transport() != "tcp";
@@ -113,13 +115,14 @@ TEST_P(Collectives, EveryAlgorithmGivesTheOraclesResult) {
 }
 
 TEST_P(Collectives, LongVectorsGoInSegments) {
+  constexpr std::size_t kLong = test::kSanitized ? 70'001 : 300'001;
   run_ranks(GetParam().make(3),
             [&](Communicator& comm) {
               for (const Algorithm& algorithm : algorithms()) {
                 if (algorithm.shared && comm.transport() == "tcp") continue;
                 for (bool heap : {false, true}) {
                   ASSERT_TRUE(run_case(
-                      comm, {algorithm.what, std::string(algorithm.name), DType::f32, Op::sum, 1, 300'001, heap}));
+                      comm, {algorithm.what, std::string(algorithm.name), DType::f32, Op::sum, 1, kLong, heap}));
                 }
               }
             },

@@ -8,7 +8,7 @@
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 
-namespace trireme {
+namespace trireme::cost_test {
 namespace {
 
 Call call_of(Collective what, int ranks, std::size_t count) { return {what, 0, ranks, 0, count, count}; }
@@ -167,4 +167,4 @@ TEST(Predict, QuickEnoughToChooseBy) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::cost_test

@@ -11,7 +11,7 @@
 namespace trireme {
 namespace {
 
-using namespace trireme::testing;
+using namespace trireme::test;
 
 std::vector<float> random_vector(int rank, std::size_t count) {
   std::mt19937 generator(static_cast<unsigned>(1000 + rank));
@@ -38,6 +38,8 @@ TEST_P(Deterministic, EveryAlgorithmGivesTheCanonicalBits) {
     for (std::size_t count : {1u, 5u, 1000u, 70'001u}) {
       std::vector<std::vector<float>> inputs;
       for (int r = 0; r < ranks; ++r) inputs.push_back(random_vector(r, count));
+      std::vector<float> sums;
+      for (std::size_t i = 0; i < count; ++i) sums.push_back(tree_sum(inputs, i, 0, ranks));
       run_ranks(
           GetParam().make(ranks),
           [&](Communicator& comm) {
@@ -47,10 +49,9 @@ TEST_P(Deterministic, EveryAlgorithmGivesTheCanonicalBits) {
               auto data = inputs[comm.rank()];
               comm.all_reduce(data);
               for (std::size_t i = 0; i < count; ++i) {
-                const float want = tree_sum(inputs, i, 0, ranks);
-                ASSERT_EQ(std::memcmp(&data[i], &want, sizeof want), 0)
+                ASSERT_EQ(std::memcmp(&data[i], &sums[i], sizeof sums[i]), 0)
                     << algorithm->name << ", " << ranks << " ranks, element " << i << ": " << data[i] << " not "
-                    << want;
+                    << sums[i];
               }
             }
           },

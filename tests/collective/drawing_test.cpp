@@ -9,7 +9,7 @@
 
 #include "trireme/base/error.h"
 
-namespace trireme {
+namespace trireme::drawing_test {
 namespace {
 
 using nlohmann::json;
@@ -120,4 +120,4 @@ TEST(DrawPage, RefusesMoreRanksThanFit) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::drawing_test

@@ -11,7 +11,7 @@
 namespace trireme {
 namespace {
 
-using namespace trireme::testing;
+using namespace trireme::test;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 

@@ -7,7 +7,7 @@
 #include "trireme/base/error.h"
 #include "trireme/collective/cost.h"
 
-namespace trireme {
+namespace trireme::link_model_test {
 namespace {
 
 using nlohmann::json;
@@ -87,4 +87,4 @@ TEST(LinkModel, RefusesBadCurves) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::link_model_test

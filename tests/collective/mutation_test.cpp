@@ -5,9 +5,10 @@
 #include <random>
 
 #include "tests/collective/numbers.h"
+#include "tests/sanitized.h"
 #include "trireme/collective/checker.h"
 
-namespace trireme::testing {
+namespace trireme::test {
 namespace {
 
 using Random = std::mt19937;
@@ -89,7 +90,7 @@ TEST(Mutation, EveryChangeIsCaughtOrHarmless) {
     for (int ranks : {2, 3, 5, 8}) {
       const Call call{algorithm.what, 0, ranks, ranks - 1, 7, 9};
       const Recorded right = record(algorithm, call);
-      for (int i = 0; i < 120; ++i) {
+      for (int i = 0; i < (test::kSanitized ? 40 : 120); ++i) {
         Recorded changed = right;
         if (!mutate(changed, random)) continue;
         if (check(algorithm, call, changed.schedules())) {
@@ -107,4 +108,4 @@ TEST(Mutation, EveryChangeIsCaughtOrHarmless) {
 }
 
 }  // namespace
-}  // namespace trireme::testing
+}  // namespace trireme::test

@@ -5,7 +5,7 @@
 
 #include "tests/collective/recorded.h"
 
-namespace trireme::testing {
+namespace trireme::test {
 
 enum class Place { apart, in_place };
 
@@ -14,4 +14,4 @@ enum class Place { apart, in_place };
 // Steps must lie within their buffers.
 std::string run_on_numbers(const Recorded& recorded, Place place, unsigned seed);
 
-}  // namespace trireme::testing
+}  // namespace trireme::test

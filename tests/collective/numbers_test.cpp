@@ -11,7 +11,7 @@
 #include <random>
 #include <utility>
 
-namespace trireme::testing {
+namespace trireme::test {
 namespace {
 
 using Number = std::uint64_t;
@@ -234,4 +234,4 @@ TEST(Numbers, EveryAlgorithmGivesTheRightNumbers) {
 }
 
 }  // namespace
-}  // namespace trireme::testing
+}  // namespace trireme::test

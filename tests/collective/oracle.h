@@ -10,7 +10,7 @@
 #include "trireme/base/dtype.h"
 #include "trireme/collective/schedule.h"
 
-namespace trireme::testing {
+namespace trireme::test {
 
 // A small value that every type holds exactly, and so are sums and products of a few dozen of them.
 inline int input_value(int rank, std::size_t element, Op op) {
@@ -182,4 +182,4 @@ inline double expected(Collective what, DType type, Op op, int rank, int ranks, 
   return 0;
 }
 
-}  // namespace trireme::testing
+}  // namespace trireme::test

@@ -14,7 +14,7 @@
 #include "trireme/collective/communicator_impl.h"
 #include "trireme/net/shm.h"
 
-namespace trireme::testing {
+namespace trireme::test {
 
 // What became of one rank.
 struct Outcome {
@@ -104,4 +104,4 @@ class Processes {
   double started_ = now_seconds();
 };
 
-}  // namespace trireme::testing
+}  // namespace trireme::test

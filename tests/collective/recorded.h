@@ -5,7 +5,7 @@
 
 #include "trireme/collective/schedule.h"
 
-namespace trireme::testing {
+namespace trireme::test {
 
 struct Recorded {
   Algorithm algorithm;
@@ -43,4 +43,4 @@ inline Recorded record(const Algorithm& algorithm, const Call& call) {
 inline bool is_local(const Step& step) { return step.kind <= StepKind::combine; }
 inline bool is_receive(const Step& step) { return step.kind == StepKind::recv || step.kind == StepKind::recv_reduce; }
 
-}  // namespace trireme::testing
+}  // namespace trireme::test

@@ -16,7 +16,7 @@
 #include "trireme/base/error.h"
 #include "trireme/collective/schedule.h"
 
-namespace trireme {
+namespace trireme::reduce_test {
 namespace {
 
 // The oracle. It converts 16-bit floats by arithmetic on doubles, a way the kernels do not use.
@@ -433,4 +433,4 @@ TEST(CopyBytes, EveryAlignmentAndLength) {
 }
 
 }  // namespace
-}  // namespace trireme
+}  // namespace trireme::reduce_test

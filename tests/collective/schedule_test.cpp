@@ -9,7 +9,7 @@
 #include "tests/collective/recorded.h"
 #include "trireme/base/error.h"
 
-namespace trireme::testing {
+namespace trireme::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -238,4 +238,4 @@ TEST(Schedule, TenThousandRanksCostNoMemory) {
 }
 
 }  // namespace
-}  // namespace trireme::testing
+}  // namespace trireme::test

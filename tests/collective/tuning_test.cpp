@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/sanitized.h"
 #include "trireme/base/error.h"
 #include "trireme/collective/measure.h"
 #include "trireme/collective/select.h"
@@ -105,7 +106,7 @@ TEST(Select, DeterministicTakesOnlyTheCanonicalOrder) {
 TEST(Measure, EveryRankGetsTheSameTuning) {
   std::vector<Tuning> tunings(2);
   run_threads(2, [&](Communicator& comm) {
-    tunings[comm.rank()] = measure_tuning(comm, [](std::string_view) {}, {1e-4, 1 << 20});
+    tunings[comm.rank()] = measure_tuning(comm, [](std::string_view) {}, {1e-4, test::kSanitized ? 1 << 16 : 1 << 20});
   });
   EXPECT_EQ(tunings[0], tunings[1]);
   EXPECT_GT(tunings[0].model.message.start, 0);

@@ -4,7 +4,7 @@
 
 #include "tests/net/worlds.h"
 
-namespace trireme::testing {
+namespace trireme::test {
 
 using net::test::WorldFactory;
 
@@ -15,4 +15,4 @@ inline std::vector<WorldFactory> world_factories() {
   return all;
 }
 
-}  // namespace trireme::testing
+}  // namespace trireme::test

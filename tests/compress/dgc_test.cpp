@@ -10,7 +10,7 @@
 #include "trireme/compress/codecs.h"
 #include "trireme/compress/selection.h"
 
-namespace trireme::compress {
+namespace trireme::compress::dgc_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -156,4 +156,4 @@ TEST(Dgc, StaysFiniteAndRefusesWhatIsNot) {
 }
 
 }  // namespace
-}  // namespace trireme::compress
+}  // namespace trireme::compress::dgc_test

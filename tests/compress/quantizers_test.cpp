@@ -9,7 +9,7 @@
 #include "tests/compress/bounds.h"
 #include "trireme/compress/codecs.h"
 
-namespace trireme::compress {
+namespace trireme::compress::quantizers_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -211,4 +211,4 @@ TEST(Quantizers, PowerSgdIsNotStuckAtZero) {
 }
 
 }  // namespace
-}  // namespace trireme::compress
+}  // namespace trireme::compress::quantizers_test

@@ -9,7 +9,7 @@
 #include "trireme/compress/codecs.h"
 #include "trireme/compress/draws.h"
 
-namespace trireme::compress {
+namespace trireme::compress::randk_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -154,4 +154,4 @@ TEST(RandK, ABadElementDrawsNothing) {
 }
 
 }  // namespace
-}  // namespace trireme::compress
+}  // namespace trireme::compress::randk_test

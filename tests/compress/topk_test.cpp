@@ -12,7 +12,7 @@
 #include "trireme/compress/selection.h"
 #include "trireme/compress/sparse_message.h"
 
-namespace trireme::compress {
+namespace trireme::compress::topk_test {
 namespace {
 
 using Floats = std::vector<float>;
@@ -183,4 +183,4 @@ TEST(TopK, FindsTheKth) {
 }
 
 }  // namespace
-}  // namespace trireme::compress
+}  // namespace trireme::compress::topk_test

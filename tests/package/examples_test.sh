@@ -8,7 +8,7 @@ work=$(mktemp -d)
 trap 'rm -rf -- "$work"' EXIT
 
 against_prefix() { # PROJECT FOLDER
-  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug \
+  cmake -S "$1" -B "$2" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=None \
     -DCMAKE_PREFIX_PATH="$work/a prefix" -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
   cmake --build "$2"
 }

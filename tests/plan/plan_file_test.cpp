@@ -9,7 +9,7 @@
 
 #include "trireme/base/error.h"
 
-namespace trireme::plan {
+namespace trireme::plan::plan_file_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(PlanFile, NoByteChangedBringsItDown) {
 }
 
 }  // namespace
-}  // namespace trireme::plan
+}  // namespace trireme::plan::plan_file_test

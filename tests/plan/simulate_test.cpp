@@ -9,7 +9,7 @@
 #include "trireme/collective/formulas.h"
 #include "trireme/plan/nics.h"
 
-namespace trireme::plan {
+namespace trireme::plan::simulate_test {
 namespace {
 
 // 4 layers of 1 Mi elements: forward 40 ms, backward 80 ms, optimizer 8 ms; gradients ready at 20, 40, 60, 80 ms.
@@ -326,4 +326,4 @@ TEST(Simulate, WhatCannotRunIsRefused) {
 }
 
 }  // namespace
-}  // namespace trireme::plan
+}  // namespace trireme::plan::simulate_test

@@ -11,7 +11,7 @@
 #include "trireme/base/error.h"
 #include "trireme/base/remove_tree.h"
 
-namespace trireme::ps {
+namespace trireme::ps::chain_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -182,4 +182,4 @@ TEST(Chain, AServerTakesItsShardsUpAgainFromItsCheckpoint) {
 }
 
 }  // namespace
-}  // namespace trireme::ps
+}  // namespace trireme::ps::chain_test

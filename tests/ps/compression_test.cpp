@@ -11,7 +11,7 @@
 #include "trireme/ps/server_codes.h"
 #include "trireme/ps/worker_codes.h"
 
-namespace trireme::ps {
+namespace trireme::ps::compression_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -425,4 +425,4 @@ TEST(PsCompression, StatesThatAreNotKnownAreAnsweredWhole) {
 }
 
 }  // namespace
-}  // namespace trireme::ps
+}  // namespace trireme::ps::compression_test

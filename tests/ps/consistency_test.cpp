@@ -9,7 +9,7 @@
 
 #include "tests/ps/job.h"
 
-namespace trireme::ps {
+namespace trireme::ps::consistency_test {
 namespace {
 
 constexpr std::size_t kCount = 1000;
@@ -249,4 +249,4 @@ TEST(Consistency, AUsersOwnUpdate) {
 }
 
 }  // namespace
-}  // namespace trireme::ps
+}  // namespace trireme::ps::consistency_test

@@ -13,7 +13,7 @@
 #include "tests/ps/job.h"
 #include "trireme/base/error.h"
 
-namespace trireme::ps {
+namespace trireme::ps::members_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -238,4 +238,4 @@ TEST(Members, ALateWorkerIsNamed) {
 }
 
 }  // namespace
-}  // namespace trireme::ps
+}  // namespace trireme::ps::members_test

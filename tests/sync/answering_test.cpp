@@ -15,7 +15,7 @@
 namespace trireme::sync {
 namespace {
 
-using testing::WorldFactory;
+using trireme::test::WorldFactory;
 
 class AnsweringOver : public ::testing::TestWithParam<WorldFactory> {
  protected:
@@ -23,7 +23,7 @@ class AnsweringOver : public ::testing::TestWithParam<WorldFactory> {
     run_ranks(GetParam().make(ranks), body, options);
   }
 };
-INSTANTIATE_TEST_SUITE_P(Transports, AnsweringOver, ::testing::ValuesIn(testing::world_factories()),
+INSTANTIATE_TEST_SUITE_P(Transports, AnsweringOver, ::testing::ValuesIn(trireme::test::world_factories()),
                          [](const auto& test) { return test.param.name; });
 
 std::span<std::byte> bytes_of(std::vector<std::int64_t>& values) { return std::as_writable_bytes(std::span(values)); }

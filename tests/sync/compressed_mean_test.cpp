@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/net/worlds.h"
+#include "tests/sanitized.h"
 #include "trireme/collective/communicator_impl.h"
 #include "trireme/sync/compressed_mean.h"
 
@@ -83,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Means, ::testing::Values(1, 2, 3, 4));
 
 // Whatever a message lacks, the next ones bring, or it is right on average: the mean over rounds goes to the mean.
 TEST_P(Means, OverManyRoundsNothingIsLost) {
-  const int ranks = GetParam(), rounds = 60;
+  const int ranks = GetParam(), rounds = trireme::test::kSanitized ? 15 : 60;
   const auto truth = mean_of_inputs(ranks);
   for (const auto& kind : compress::codecs()) {
     SCOPED_TRACE(kind.name);
@@ -93,7 +94,7 @@ TEST_P(Means, OverManyRoundsNothingIsLost) {
     for (const auto& result : results[0]) {
       for (std::size_t i = 0; i < kCount; ++i) sum[i] += static_cast<double>(result[i]) / rounds;
     }
-    EXPECT_LT(distance(sum, truth), 0.25);
+    EXPECT_LT(distance(sum, truth), 15.0 / rounds);  // what is still carried counts less and less
     for (std::size_t i = 0; i < 700; ++i) ASSERT_NEAR(results[0][0][i], truth[i], 1e-6);  // too small for codes
   }
 }

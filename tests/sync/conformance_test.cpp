@@ -78,7 +78,7 @@ TEST_P(EveryStrategy, AFailureInMidStepEndsTheRun) {
 
 TEST_P(EveryStrategy, RunsOverEveryTransport) {
   if (GetParam() == "hogwild") return;  // needs threads, and says so
-  for (const auto& factory : trireme::testing::world_factories()) {
+  for (const auto& factory : trireme::test::world_factories()) {
     const auto traces = run(factory.make(3), GetParam(), {}, 5, 0.1, 4);
     for (const auto& result : traces.result) expect_near(result, traces.result[0], factory.name, 1e-6);
   }

@@ -2,7 +2,7 @@
 #include "tests/sync/loop.h"
 #include "trireme/sync/graph.h"
 
-namespace trireme::sync::test {
+namespace trireme::sync::test::gossip_test {
 namespace {
 
 constexpr double kRate = 0.1;
@@ -130,4 +130,4 @@ TEST(GossipBytes, AreAModelPerNeighbour) {
 }
 
 }  // namespace
-}  // namespace trireme::sync::test
+}  // namespace trireme::sync::test::gossip_test

@@ -65,7 +65,7 @@ TEST(Hogwild, StepsAddUp) {
 }
 
 TEST(Hogwild, NeedsThreads) {
-  for (const auto& factory : trireme::testing::world_factories()) {
+  for (const auto& factory : trireme::test::world_factories()) {
     if (factory.name == "inproc") continue;
     try {
       run_ranks(

@@ -3,7 +3,7 @@
 
 #include "tests/sync/loop.h"
 
-namespace trireme::sync::test {
+namespace trireme::sync::test::local_test {
 namespace {
 
 constexpr double kRate = 0.1;
@@ -134,4 +134,4 @@ TEST(LocalState, DiLoCoKeepsItsMomentum) {
 }
 
 }  // namespace
-}  // namespace trireme::sync::test
+}  // namespace trireme::sync::test::local_test

@@ -6,7 +6,7 @@
 #include "trireme/collective/communicator_impl.h"
 #include "trireme/sync/remembered.h"
 
-namespace trireme::sync {
+namespace trireme::sync::remembered_test {
 namespace {
 
 const std::vector<compress::Tensor> kTensors{
@@ -117,4 +117,4 @@ TEST(Remembered, AnotherCodecTakesTheErrorsAndSaysWhatItLacks) {
 }
 
 }  // namespace
-}  // namespace trireme::sync
+}  // namespace trireme::sync::remembered_test

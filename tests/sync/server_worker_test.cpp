@@ -3,7 +3,7 @@
 
 #include "tests/sync/loop.h"
 
-namespace trireme::sync::test {
+namespace trireme::sync::test::server_worker_test {
 namespace {
 
 constexpr double kRate = 0.1;
@@ -130,4 +130,4 @@ TEST(ServerWorker, TrainsCompressedUnderEveryModel) {
 }
 
 }  // namespace
-}  // namespace trireme::sync::test
+}  // namespace trireme::sync::test::server_worker_test

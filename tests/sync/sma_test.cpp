@@ -4,7 +4,7 @@
 #include "tests/sync/loop.h"
 #include "trireme/sync/learner_tuner.h"
 
-namespace trireme::sync::test {
+namespace trireme::sync::test::sma_test {
 namespace {
 
 constexpr double kRate = 0.1;
@@ -149,4 +149,4 @@ TEST(LearnerTuner, StopsAtTheMost) {
 TEST(LearnerTuner, WantsNoMoreWhereNothingMoves) { EXPECT_EQ(advice(LearnerTuner(), {0, 0}), "+-.1"); }
 
 }  // namespace
-}  // namespace trireme::sync::test
+}  // namespace trireme::sync::test::sma_test

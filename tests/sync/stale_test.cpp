@@ -1,7 +1,7 @@
 // Stale all-reduce: the mean that is applied is s steps old, never more; the last ones are not lost.
 #include "tests/sync/loop.h"
 
-namespace trireme::sync::test {
+namespace trireme::sync::test::stale_test {
 namespace {
 
 constexpr double kRate = 0.1;
@@ -67,4 +67,4 @@ TEST(StaleBound, ZeroIsAllreduce) {
 }
 
 }  // namespace
-}  // namespace trireme::sync::test
+}  // namespace trireme::sync::test::stale_test

@@ -13,11 +13,11 @@
 namespace trireme::cli {
 namespace {
 
-constexpr int kMostRanks = 256;
+constexpr int kMostBenchRanks = 256;
 constexpr std::uint64_t kMostBytes = 64ULL << 30;
 
 // As given on the command line.
-struct Flags {
+struct BenchFlags {
   std::string what, ranks = "2", bytes = "4,1K,64K,1M,16M,64M", dtype = "f32", op = "sum", lanes = "1";
   std::string transport = "auto", algorithm = "auto", buffers = "heap";
   std::string iterations, rounds = "5", peers;
@@ -31,7 +31,7 @@ void require_one_of(std::string_view flag, const std::string& text, std::initial
   throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, text, fmt::join(valid, ", ")));
 }
 
-std::vector<std::uint64_t> parse_bytes(const Flags& flags, const bench::Options& options) {
+std::vector<std::uint64_t> parse_bytes(const BenchFlags& flags, const bench::Options& options) {
   if (options.what == Collective::barrier) return {0};
   auto sizes = parse_sizes(flags.bytes, "--bytes");
   for (auto size : sizes) {
@@ -43,10 +43,10 @@ std::vector<std::uint64_t> parse_bytes(const Flags& flags, const bench::Options&
   return sizes;
 }
 
-bench::Options parse(const Flags& flags) {
+bench::Options parse(const BenchFlags& flags) {
   bench::Options options;
   options.what = parse_collective(flags.what);
-  options.ranks = static_cast<int>(parse_integer(flags.ranks, "--ranks", 1, kMostRanks));
+  options.ranks = static_cast<int>(parse_integer(flags.ranks, "--ranks", 1, kMostBenchRanks));
   options.dtype = parse_dtype(flags.dtype);
   options.op = parse_op(flags.op);
   if (reduces(options.what) && !defined(options.dtype, options.op)) {
@@ -71,7 +71,7 @@ bench::Options parse(const Flags& flags) {
   return options;
 }
 
-void run_bench(const Flags& flags) {
+void run_bench(const BenchFlags& flags) {
   bench::Options options = parse(flags);
   bench::Session session(options);
   if (!flags.json) fmt::print("{}", bench::table_head(options, session));
@@ -89,7 +89,7 @@ void run_bench(const Flags& flags) {
 
 void add_bench(CLI::App& app) {
   auto* command = app.add_subcommand("bench", "Measure a collective, beside the memory's speed and other libraries");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<BenchFlags>();
   command
       ->add_option(
           "NAME", flags->what,

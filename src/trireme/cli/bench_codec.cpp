@@ -18,7 +18,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Flags {
+struct CodecBenchFlags {
   std::vector<std::string> codecs;
   std::string size = "64M", rounds = "7";
   bool json = false;
@@ -189,7 +189,7 @@ void print(const Result& result, std::size_t count, bool json) {
   std::fflush(stdout);
 }
 
-void run(const Flags& flags) {
+void run(const CodecBenchFlags& flags) {
   const std::uint64_t bytes = parse_size(flags.size, "--size");
   if (bytes < sizeof(float) || bytes > 4ULL << 30) throw ConfigError("--size: from 4 bytes to 4G");
   const int rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", 1, 1000));
@@ -217,7 +217,7 @@ void run(const Flags& flags) {
 
 void add_bench_codec(CLI::App& app) {
   auto* command = app.add_subcommand("bench-codec", "Measure codecs: also `bench codec`");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<CodecBenchFlags>();
   command->group("");  // its name for people is `bench codec`
   command->add_option("--codec", flags->codecs, "As in --compress, several times (default: all)");
   command->add_option("--size", flags->size, "Bytes of the tensor")->capture_default_str();

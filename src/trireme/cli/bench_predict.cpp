@@ -17,7 +17,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Flags {
+struct PredictBenchFlags {
   std::string cases = "calls,training", rounds = "3";
   std::string transports = "inproc,shm,tcp", ranks = "2", largest = "16M";
   std::string models = "mlp,lenet,mlp-wide:32", strategies, codecs = "none,int8,topk:0.01", workers = "2";
@@ -42,7 +42,7 @@ void print_json(const bench::Judged& one) {
                          .dump());
 }
 
-void tell(const Flags& flags, const std::string& group, const std::vector<bench::Judged>& judged) {
+void tell(const PredictBenchFlags& flags, const std::string& group, const std::vector<bench::Judged>& judged) {
   if (flags.json) {
     std::ranges::for_each(judged, print_json);
   } else {
@@ -50,7 +50,7 @@ void tell(const Flags& flags, const std::string& group, const std::vector<bench:
   }
 }
 
-void judge_calls(const Flags& flags) {
+void judge_calls(const PredictBenchFlags& flags) {
   bench::CallsQuestion question;
   question.rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", 1, 1000));
   question.largest = parse_size(flags.largest, "--largest");
@@ -66,7 +66,7 @@ void judge_calls(const Flags& flags) {
   }
 }
 
-void tell(const Flags& flags, const bench::Picked& pick) {
+void tell(const PredictBenchFlags& flags, const bench::Picked& pick) {
   if (flags.json) {
     fmt::print("{}\n", nlohmann::json{{"group", pick.group},
                                       {"picked", pick.picked},
@@ -82,7 +82,7 @@ void tell(const Flags& flags, const bench::Picked& pick) {
   }
 }
 
-void judge_training(const Flags& flags) {
+void judge_training(const PredictBenchFlags& flags) {
   bench::TrainingQuestion question;
   question.rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", 1, 1000));
   question.workers = static_cast<int>(parse_integer(flags.workers, "--workers", 2, 64));
@@ -100,7 +100,7 @@ void judge_training(const Flags& flags) {
   }
 }
 
-void run(const Flags& flags) {
+void run(const PredictBenchFlags& flags) {
   if (!flags.json) {
     fmt::print("{:<28} {:>6} {:>13} {:>10} {:>13} {:>10} {:>9}\n", "", "cases", "median error", "95th", "median spread",
                "95th", "Kendall");
@@ -120,7 +120,7 @@ void run(const Flags& flags) {
 
 void add_bench_predict(CLI::App& app) {
   auto* command = app.add_subcommand("bench-predict", "Hold predictions against measurements: also `bench predict`");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<PredictBenchFlags>();
   command->group("");  // its name for people is `bench predict`
   command->add_option("--cases", flags->cases, "Of calls, training")->capture_default_str();
   command->add_option("--rounds", flags->rounds, "How often everything is measured")->capture_default_str();

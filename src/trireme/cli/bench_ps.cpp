@@ -22,12 +22,12 @@
 namespace trireme::cli {
 namespace {
 
-struct Flags {
+struct ServerBenchFlags {
   std::string workers = "2", bytes = "23M", transport = "shm", rounds = "5", peers, compress = "none";
   bool json = false;
 };
 
-struct Measured {
+struct MeasuredServers {
   std::vector<double> ours_us, floor_us, peer_us, ping_ns;
   std::size_t errors = 0;
 };
@@ -45,7 +45,7 @@ double p50(bench::Crew& crew, std::size_t iterations, std::size_t& errors) {
   return bench::median(std::vector<double>(times.slowest_us.begin(), times.slowest_us.end()));
 }
 
-Measured measure(const Flags& flags, int workers, std::uint64_t bytes, int rounds) {
+MeasuredServers measure(const ServerBenchFlags& flags, int workers, std::uint64_t bytes, int rounds) {
   const std::size_t count = bytes / sizeof(float);
   ps::CoordinatorOptions setup;
   setup.key = net::generate_key();
@@ -80,7 +80,7 @@ Measured measure(const Flags& flags, int workers, std::uint64_t bytes, int round
     peer->prepare(what, f32, static_cast<int>(Op::sum), count, 12);
   }
 
-  Measured result;
+  MeasuredServers result;
   std::size_t warm_errors = 0;
   double seconds = p50(ours, 4, warm_errors) * 1e-6;
   auto iterations = static_cast<std::size_t>(std::clamp(0.3 / seconds, 6.0, 2000.0)) / 2 * 2;
@@ -101,7 +101,7 @@ Measured measure(const Flags& flags, int workers, std::uint64_t bytes, int round
   return result;
 }
 
-void run(const Flags& flags) {
+void run(const ServerBenchFlags& flags) {
   if (flags.transport != "shm" && flags.transport != "tcp") {
     throw ConfigError(fmt::format("--transport: '{}' is not one of: shm, tcp", flags.transport));
   }
@@ -110,7 +110,7 @@ void run(const Flags& flags) {
   int rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", 1, 1000));
   std::uint64_t bytes = parse_size(flags.bytes, "--bytes") / 64 * 64;
   if (bytes == 0 || bytes > 4ULL << 30) throw ConfigError("--bytes: from 64 bytes to 4G");
-  Measured got = measure(flags, workers, bytes, rounds);
+  MeasuredServers got = measure(flags, workers, bytes, rounds);
   double us = bench::median(got.ours_us), floor = bench::median(got.floor_us);
   double ping = got.ping_ns.empty() ? 0 : bench::median(got.ping_ns);
   nlohmann::json row{{"bench", "ps push_pull"},
@@ -146,7 +146,7 @@ void run(const Flags& flags) {
 
 void add_bench_ps(CLI::App& app) {
   auto* command = app.add_subcommand("bench-ps", "Measure a parameter server: also `bench ps`");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ServerBenchFlags>();
   command->group("");  // its name for people is `bench ps`
   command->add_option("-n,--workers,--ranks", flags->workers, "Workers, each with a server beside it")
       ->capture_default_str();

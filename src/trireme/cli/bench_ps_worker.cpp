@@ -19,7 +19,7 @@
 namespace trireme::bench {
 namespace {
 
-struct Flags {
+struct ServerBenchWorkerFlags {
   std::string socket, transport = "shm", compress = "none";
   int rank = 0, ranks = 1;
 };
@@ -36,7 +36,7 @@ float processor_us() {
 // odd one that follows zero again. All of it in whole numbers, so that every element can be checked.
 class Rank {
  public:
-  explicit Rank(const Flags& flags) : flags_(flags) {
+  explicit Rank(const ServerBenchWorkerFlags& flags) : flags_(flags) {
     ps::ServerOptions serve;
     auto options = ps::client_options_from_environment();
     serve.at = options.at;
@@ -131,7 +131,7 @@ class Rank {
     return wrong;
   }
 
-  const Flags& flags_;
+  const ServerBenchWorkerFlags& flags_;
   std::optional<ps::Server> server_;
   std::optional<ps::Client> client_;
   Job job_;
@@ -158,7 +158,7 @@ void obey(Rank& rank, Wire& wire) {
   }
 }
 
-void work(const Flags& flags) {
+void work(const ServerBenchWorkerFlags& flags) {
   // A worker and its server on a core of their own: one of them waits while the other works. Over TCP the kernel moves
   // bytes at the same time, wherever it likes.
   auto cores = cores_of_process();
@@ -182,7 +182,7 @@ void work(const Flags& flags) {
 }  // namespace
 
 void add_ps_worker(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ServerBenchWorkerFlags>();
   auto* command = app.add_subcommand("bench-ps-worker", "One worker and server of a running `trireme bench ps`");
   command->group("");  // not in --help: only the benchmark starts it
   command->add_option("SOCKET", flags->socket)->required();

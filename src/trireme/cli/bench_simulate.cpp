@@ -18,7 +18,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Flags {
+struct SimulateBenchFlags {
   std::string cases;
   bool growth = false, json = false;
 };
@@ -81,7 +81,7 @@ void print_text(const Row& row) {
              row.result.wrong.empty() ? "yes" : "NO");
 }
 
-void run(const Flags& flags) {
+void run(const SimulateBenchFlags& flags) {
   const auto chosen = chosen_cases(flags.cases);
   if (!flags.json) {
     fmt::print("{:<32} {:>6} {:>12} {:>9} {:>8}  {:<40}  {}\n", "case", "nodes", "simulated s", "wall s", "rss MB",
@@ -108,7 +108,7 @@ void run(const Flags& flags) {
 
 void add_bench_simulate(CLI::App& app) {
   auto* command = app.add_subcommand("bench-simulate", "Measure the simulator: also `bench simulate`");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SimulateBenchFlags>();
   command->group("");  // its name for people is `bench simulate`
   command->add_option("--cases", flags->cases,
                       "ring-iteration, halving-doubling-oversubscribed, random-flows, plan-search (default: all)");

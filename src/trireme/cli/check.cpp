@@ -19,14 +19,14 @@ namespace trireme::cli {
 
 namespace {
 
-struct Options {
+struct CheckOptions {
   std::string ranks = "1..33";
   std::string collective;
   std::string algorithm;
   bool json = false;
 };
 
-std::vector<int> ranks_of(const Options& options) {
+std::vector<int> ranks_of(const CheckOptions& options) {
   std::vector<int> ranks = parse_ranks(options.ranks, "--ranks");
   std::ranges::sort(ranks);
   ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
@@ -38,7 +38,7 @@ std::vector<int> ranks_of(const Options& options) {
 constexpr std::string_view kPipeline = "pipeline:";
 
 // Pipelines are asked for by "pipeline:1f1b", or with everything else.
-std::vector<const pipelines::Kind*> chosen_pipelines(const Options& options) {
+std::vector<const pipelines::Kind*> chosen_pipelines(const CheckOptions& options) {
   if (options.algorithm.starts_with(kPipeline)) {
     if (!options.collective.empty()) throw ConfigError("--collective: has no meaning with a pipeline");
     return {&pipelines::find_kind(std::string_view(options.algorithm).substr(kPipeline.size()))};
@@ -50,7 +50,7 @@ std::vector<const pipelines::Kind*> chosen_pipelines(const Options& options) {
 }
 
 // Those that were asked for. A name must be known for the collective, or for one of them all.
-std::vector<const Algorithm*> chosen(const Options& options) {
+std::vector<const Algorithm*> chosen(const CheckOptions& options) {
   std::vector<const Algorithm*> found;
   if (options.algorithm.starts_with(kPipeline)) return found;
   if (!options.collective.empty()) {
@@ -102,7 +102,7 @@ void print_json(const PipelineProof& proof) {
 }
 
 template <typename Row>
-std::pair<int, int> check_pipelines(const Options& options, const std::vector<const pipelines::Kind*>& list,
+std::pair<int, int> check_pipelines(const CheckOptions& options, const std::vector<const pipelines::Kind*>& list,
                                     const std::vector<int>& ranks, Row row) {
   int failed = 0, cases = 0;
   for (const pipelines::Kind* kind : list) {
@@ -119,7 +119,7 @@ std::pair<int, int> check_pipelines(const Options& options, const std::vector<co
   return {failed, cases};
 }
 
-void check_all(const Options& options) {
+void check_all(const CheckOptions& options) {
   const std::vector<int> ranks = ranks_of(options);
   const std::vector<const Algorithm*> list = chosen(options);
   const std::vector<const pipelines::Kind*> pipelines = chosen_pipelines(options);
@@ -156,7 +156,7 @@ void check_all(const Options& options) {
 }  // namespace
 
 void add_check(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CheckOptions>();
   CLI::App* check = app.add_subcommand("check", "prove every schedule, of collectives and of pipelines");
   check->add_option("--ranks,--workers,--nproc-per-node,-n", options->ranks, "numbers of ranks, as in 1..33 or 2,4,8")
       ->capture_default_str();

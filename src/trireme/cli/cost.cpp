@@ -15,10 +15,10 @@ namespace trireme::cli {
 namespace {
 
 constexpr std::size_t kElementBytes = 4;
-constexpr int kMostRanks = 4096;
+constexpr int kMostCostRanks = 4096;
 constexpr std::string_view kServerNote = "by formula only: a separate server is no rank, so there is no schedule";
 
-struct Options {
+struct CostOptions {
   std::string ranks = "8", bytes = "100M", alpha = "5us", beta, bandwidth, gamma = "0.05ns", sync = "300ns",
               memory = "38G", wires, collective = "all";
   bool json = false;
@@ -33,9 +33,9 @@ struct Setting {
   std::vector<Collective> collectives;
 };
 
-Setting setting_of(const Options& options) {
+Setting setting_of(const CostOptions& options) {
   Setting setting;
-  setting.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostRanks));
+  setting.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostCostRanks));
   setting.bytes = parse_size(options.bytes, "--bytes");
   if (setting.bytes % kElementBytes != 0) {
     throw ConfigError(
@@ -178,7 +178,7 @@ void print_tables(const Setting& setting, const std::vector<CostRow>& rows) {
   fmt::print("{}", cost_tables(rows, style));
 }
 
-void cost(const Options& options) {
+void cost(const CostOptions& options) {
   Setting setting = setting_of(options);
   std::vector<CostRow> rows = price_all(setting);
   if (!options.json) return print_tables(setting, rows);
@@ -188,7 +188,7 @@ void cost(const Options& options) {
 }  // namespace
 
 void add_cost(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CostOptions>();
   CLI::App* command = app.add_subcommand("cost", "What each algorithm costs: counted, and by formula");
   command->add_option("-n,--ranks,--workers,--nproc-per-node", options->ranks, "Ranks P (default 8)");
   command->add_option("--bytes", options->bytes,

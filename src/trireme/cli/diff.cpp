@@ -13,12 +13,12 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct DiffOptions {
   std::string predicted, measured;
   bool json = false;
 };
 
-plan::Difference difference_of(const Options& options) {
+plan::Difference difference_of(const DiffOptions& options) {
   if (!options.measured.empty()) {
     return plan::compare(plan::load_account(options.predicted), plan::load_account(options.measured));
   }
@@ -30,7 +30,7 @@ plan::Difference difference_of(const Options& options) {
   return plan::compare(*own, plan::load_account(options.predicted));
 }
 
-void diff(const Options& options) {
+void diff(const DiffOptions& options) {
   const auto difference = difference_of(options);
   if (options.json) {
     fmt::print("{}\n", plan::to_json(difference).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
@@ -42,7 +42,7 @@ void diff(const Options& options) {
 }  // namespace
 
 void add_diff(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DiffOptions>();
   CLI::App* command = app.add_subcommand("diff", "Where a prediction and a run differ, and by what");
   command
       ->add_option("predicted", options->predicted,

@@ -21,10 +21,10 @@
 namespace trireme::cli {
 namespace {
 
-constexpr std::size_t kElementBytes = 4;
-constexpr int kMostRanks = 1024;
+constexpr std::size_t kDrawnElementBytes = 4;
+constexpr int kMostDrawnRanks = 1024;
 
-struct Options {
+struct ExplainOptions {
   std::string algorithm;
   std::string collective;
   std::string ranks = "4";
@@ -54,7 +54,7 @@ void refuse(const CLI::App& command, const char* const (&flags)[N], std::string_
 }
 
 // With no collective named: all-reduce if it has the algorithm, else the first that has.
-const Algorithm& choose(const Options& options) {
+const Algorithm& choose(const ExplainOptions& options) {
   if (!options.collective.empty()) return find_algorithm(parse_collective(options.collective), options.algorithm);
   const Algorithm* found = nullptr;
   std::string wanted = options.algorithm;
@@ -74,10 +74,10 @@ const Algorithm& choose(const Options& options) {
       fmt::format("no algorithm '{}'; there are: {}{}", options.algorithm, fmt::join(names, ", "), pipelines));
 }
 
-Call shape_of(const Algorithm& algorithm, const Options& options) {
+Call shape_of(const Algorithm& algorithm, const ExplainOptions& options) {
   Call call;
   call.what = algorithm.what;
-  call.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostRanks));
+  call.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostDrawnRanks));
   call.root = static_cast<int>(parse_integer(options.root, "--root", 0, call.ranks - 1));
   if (options.root != "0" && !has_root(algorithm.what)) {
     throw ConfigError(fmt::format("--root: {} has no root", name(algorithm.what)));
@@ -94,7 +94,7 @@ Call shape_of(const Algorithm& algorithm, const Options& options) {
 }
 
 Caption caption_of(const Algorithm& algorithm, const Call& call) {
-  Count count = count_schedule(algorithm, call, kElementBytes);
+  Count count = count_schedule(algorithm, call, kDrawnElementBytes);
   Caption caption;
   caption.title =
       fmt::format("{} by {} on {} rank{}", name(call.what), algorithm.name, call.ranks, call.ranks == 1 ? "" : "s");
@@ -103,7 +103,7 @@ Caption caption_of(const Algorithm& algorithm, const Call& call) {
   if (call.count > 0) {
     facts.emplace_back("data",
                        fmt::format("{} element{} of {} bytes per rank{}", call.count, call.count == 1 ? "" : "s",
-                                   kElementBytes, has_blocks(call.what) ? " and block" : ""));
+                                   kDrawnElementBytes, has_blocks(call.what) ? " and block" : ""));
   }
   int silent = algorithm.plan(call).rounds - count.rounds;
   facts.emplace_back(
@@ -139,11 +139,11 @@ void write_page(const std::string& path, const std::string& page, const char* wh
   fmt::print("wrote {} ({}); open it in a browser, {}\n", path, format_size(page.size()), what_to_do);
 }
 
-void ask_auto(const CLI::App& command, const Options& options) {
+void ask_auto(const CLI::App& command, const ExplainOptions& options) {
   refuse(command, kDrawing, "auto, which picks an algorithm");
   AutoQuestion question;
   if (!options.collective.empty()) question.what = parse_collective(options.collective);
-  question.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostRanks));
+  question.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostDrawnRanks));
   question.root = static_cast<int>(parse_integer(options.root, "--root", 0, question.ranks - 1));
   question.bytes = parse_size(options.bytes, "--bytes");
   question.transport = options.transport;
@@ -152,7 +152,7 @@ void ask_auto(const CLI::App& command, const Options& options) {
   explain_auto(question);
 }
 
-void ask_pipeline(const CLI::App& command, const Options& options) {
+void ask_pipeline(const CLI::App& command, const ExplainOptions& options) {
   refuse(command, kCollective, "a pipeline; it belongs to collectives");
   refuse(command, kAuto, "a pipeline; it belongs to auto");
   auto name = std::string_view(options.algorithm).substr(kPipelinePrefix.size());
@@ -161,7 +161,7 @@ void ask_pipeline(const CLI::App& command, const Options& options) {
   if (html) write_page(options.html, page, "point at a micro-batch to follow it");
 }
 
-void explain(const CLI::App& command, const Options& options) {
+void explain(const CLI::App& command, const ExplainOptions& options) {
   if (options.algorithm.starts_with(kPipelinePrefix)) return ask_pipeline(command, options);
   refuse(command, kPipelineFlags, "an algorithm of a collective; it belongs to pipeline:NAME");
   if (options.algorithm == "auto") return ask_auto(command, options);
@@ -182,7 +182,7 @@ void explain(const CLI::App& command, const Options& options) {
 }  // namespace
 
 void add_explain(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ExplainOptions>();
   CLI::App* command = app.add_subcommand("explain", "Show the rounds of an algorithm, or the chart of a pipeline");
   command
       ->add_option("algorithm", options->algorithm,

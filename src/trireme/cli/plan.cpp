@@ -23,7 +23,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct PlanOptions {
   std::string model, profile, cluster, objective = "step", memory, workers, lanes, out;
   std::string strategies, codecs, algorithms, bucket_plans;
   std::string top = "10", most = "1000", steps = "20", epochs = "4", seed = "1";
@@ -49,7 +49,7 @@ std::vector<std::string> split_choices(const std::string& text, const std::vecto
 // A profile measured by `trireme profile`, in a file that goes away.
 class Measured {
  public:
-  Measured(const Options& options, const std::vector<std::string>& flags, const plan::Cluster& cluster) {
+  Measured(const PlanOptions& options, const std::vector<std::string>& flags, const plan::Cluster& cluster) {
     std::string name = (std::filesystem::temp_directory_path() / "trireme-plan-XXXXXX").string();
     if (!mkdtemp(name.data())) throw Error(fmt::format("cannot make a folder like {}", name));
     folder_ = name;
@@ -72,7 +72,7 @@ class Measured {
   std::filesystem::path folder_;
 };
 
-plan::Question question_of(const Options& options) {
+plan::Question question_of(const PlanOptions& options) {
   plan::Question question;
   question.objective = plan::parse_objective(options.objective);
   question.space.strategies = split_choices(options.strategies, sync::strategies());
@@ -93,7 +93,7 @@ plan::Question question_of(const Options& options) {
   return question;
 }
 
-void load_profile(const Options& options, const std::vector<std::string>& flags, plan::Question& question) {
+void load_profile(const PlanOptions& options, const std::vector<std::string>& flags, plan::Question& question) {
   if (options.profile.empty() == options.model.empty()) {
     throw ConfigError("plan needs either --profile FILE or --model NAME, which is profiled here first");
   }
@@ -106,14 +106,14 @@ void load_profile(const Options& options, const std::vector<std::string>& flags,
   question.profile = plan::load_profile(measured.path());
 }
 
-plan::Progress progress_of(const Options& options) {
+plan::Progress progress_of(const PlanOptions& options) {
   if (options.json || options.quiet || isatty(STDERR_FILENO) != 1) return {};
   return [](std::size_t judged, std::size_t of) {
     if (judged % 10 == 1) fmt::print(stderr, "\r\x1b[Ksimulated {} of at most {} plans", judged, of);
   };
 }
 
-void save(const Options& options, const plan::Question& question, const plan::Found& found) {
+void save(const PlanOptions& options, const plan::Question& question, const plan::Found& found) {
   plan::PlanFile file;
   file.objective = std::string(plan::name(question.objective));
   file.model = question.profile.model;
@@ -125,7 +125,7 @@ void save(const Options& options, const plan::Question& question, const plan::Fo
   plan::save_plan(file, options.out);
 }
 
-void run(const Options& options, const std::vector<std::string>& flags) {
+void run(const PlanOptions& options, const std::vector<std::string>& flags) {
   auto question = question_of(options);
   question.cluster = plan::load_cluster(options.cluster);
   load_profile(options, flags, question);
@@ -144,7 +144,7 @@ void run(const Options& options, const std::vector<std::string>& flags) {
 }  // namespace
 
 void add_plan(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanOptions>();
   CLI::App* command = app.add_subcommand("plan", "The best ways to train a model on a cluster");
   command->footer("example: trireme plan --profile profile.json --cluster cluster.toml -o plan.json");
   command->add_option("--cluster", options->cluster, "cluster.toml; see docs/clusters.md")->required();

@@ -51,7 +51,7 @@ std::vector<Column> columns_of(plan::Objective objective, bool priced) {
   return columns;
 }
 
-std::string right(std::string_view text, int width) {
+std::string in_cell(std::string_view text, int width) {
   return std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ') + std::string(text);
 }
 
@@ -79,20 +79,20 @@ std::string plan_table(const plan::Found& found, plan::Objective objective, int 
   constexpr int kNumber = 3, kIndent = 5;
   const bool priced = std::ranges::any_of(found.options, [](const Option& o) { return o.price > 0; });
   const auto columns = columns_of(objective, priced);
-  std::string out = right("#", kNumber);
-  for (const auto& column : columns) out += right(column.title, column.width);
+  std::string out = in_cell("#", kNumber);
+  for (const auto& column : columns) out += in_cell(column.title, column.width);
   out += "\n";
   int number = 0;
   for (const auto& option : found.options) {
-    out += right(std::to_string(++number), kNumber);
-    for (const auto& column : columns) out += right(column.cell(option), column.width);
+    out += in_cell(std::to_string(++number), kNumber);
+    for (const auto& column : columns) out += in_cell(column.cell(option), column.width);
     out += "\n" + labelled("", kIndent, how_text(option), width) + labelled("", kIndent, option.why, width);
   }
   out += fmt::format("\n{} plans considered, {} simulated\n", grouped(static_cast<double>(found.considered)),
                      grouped(static_cast<double>(found.judged)));
   for (const auto& one : found.left_out) {
     const auto plans = one.plans > 0 ? grouped(static_cast<double>(one.plans)) : "";
-    out += labelled(right(plans, 8) + "  ", 10, fmt::format("left out: {}", one.why), width);
+    out += labelled(in_cell(plans, 8) + "  ", 10, fmt::format("left out: {}", one.why), width);
   }
   for (const auto& note : found.notes) out += labelled("note:", 6, note, width);
   return out;

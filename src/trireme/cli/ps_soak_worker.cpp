@@ -12,12 +12,12 @@
 namespace trireme::soak {
 namespace {
 
-struct Flags {
+struct SoakWorkerFlags {
   std::string folder;
   int rank = -1;
 };
 
-void work(const Flags& flags) {
+void work(const SoakWorkerFlags& flags) {
   auto options = ps::client_options_from_environment();
   options.rank = flags.rank;
   ps::Client client(options);
@@ -49,7 +49,7 @@ void work(const Flags& flags) {
 }  // namespace
 
 void add_worker(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<SoakWorkerFlags>();
   auto* command = app.add_subcommand("ps-soak-worker", "One worker of a running `trireme bench ps-soak`");
   command->group("");
   command->add_option("FOLDER", flags->folder)->required();

@@ -14,7 +14,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct RunOptions {
   std::string workers = "1", nodes = "1", node, grace = "0.5", timeout = "60", silence = "3";
   std::string hosts{net::kNoHosts}, bandwidth{net::kNoLimit}, latency{net::kNoLatency};
   bool no_prefix = false;
@@ -30,7 +30,7 @@ double seconds(const std::string& text, const char* flag, bool may_be_zero) {
   return value;
 }
 
-void run(Options& options, const std::vector<std::string>& unknown) {
+void run(RunOptions& options, const std::vector<std::string>& unknown) {
   for (const auto& word : unknown) {
     if (word == "--") break;
     bool before_dashes = !options.words.empty() && !options.words[0].starts_with(':');
@@ -62,7 +62,7 @@ void run(Options& options, const std::vector<std::string>& unknown) {
 }  // namespace
 
 void add_run(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   if (const char* transport = std::getenv("TRIREME_TRANSPORT"); transport && *transport)
     options->spec.transport = transport;
   auto* run_command = app.add_subcommand("run", "Launch a program on the workers of one or several hosts");

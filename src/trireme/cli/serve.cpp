@@ -17,7 +17,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Flags {
+struct ServeFlags {
   std::string at, listen, name, checkpoint, every = "30", workers = "1", servers = "1", replicas = "1", lease = "2";
   bool coordinate = false, quiet = false;
 };
@@ -30,7 +30,7 @@ double seconds(const std::string& text, const char* flag) {
 
 int small(const std::string& text, const char* flag) { return static_cast<int>(parse_integer(text, flag, 1, 4096)); }
 
-std::unique_ptr<ps::Coordinator> coordinator(const Flags& flags, const net::Key& key) {
+std::unique_ptr<ps::Coordinator> coordinator(const ServeFlags& flags, const net::Key& key) {
   ps::CoordinatorOptions options;
   options.at = flags.at;
   options.key = key;
@@ -61,7 +61,7 @@ void serve_until_told(ps::Server& server, const sigset_t& signals) {
   }
 }
 
-void serve(const Flags& flags) {
+void serve(const ServeFlags& flags) {
   sigset_t signals;
   sigemptyset(&signals);
   for (int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, number);
@@ -95,7 +95,7 @@ void serve(const Flags& flags) {
 
 void add_serve(CLI::App& app) {
   auto* command = app.add_subcommand("serve", "Keep a part of the weights for a parameter server");
-  auto flags = std::make_shared<Flags>();
+  auto flags = std::make_shared<ServeFlags>();
   command->add_option("--at", flags->at, "The coordinator: @name or HOST:PORT (default: TRIREME_PS)");
   command->add_option("--listen", flags->listen, "HOST:PORT for workers on other hosts; port 0: any");
   command->add_option("--name", flags->name, "Of this server (default: server-PID)");

@@ -15,13 +15,13 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::string cluster, profile, strategy = "allreduce", exchange = "auto", mesh, hybrid = "none", trace, out;
   plan::Job job;
   bool json = false, still = false;
 };
 
-plan::Job job_of(const Options& options, const plan::Profile& profile) {
+plan::Job job_of(const SimulateOptions& options, const plan::Profile& profile) {
   plan::Job job = options.job;
   job.profile = &profile;
   job.strategy = sync::Choice::parse(options.strategy);
@@ -100,7 +100,7 @@ void print_text(const plan::Simulated& result) {
   fmt::print("why: {}\n", result.why);
 }
 
-void simulate(const Options& options) {
+void simulate(const SimulateOptions& options) {
   const auto cluster = plan::load_cluster(options.cluster);
   const auto profile = plan::load_profile(options.profile);
   const auto result = plan::simulate(cluster, job_of(options, profile));
@@ -121,7 +121,7 @@ void simulate(const Options& options) {
 }  // namespace
 
 void add_simulate(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   auto& job = options->job;
   auto* command = app.add_subcommand("simulate", "What a training job would do on a cluster, step by step");
   command->add_option("--cluster", options->cluster, "cluster.toml; `trireme tune --cluster` writes this machine's")

@@ -25,7 +25,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct TuneOptions {
   int ranks = 2;
   std::string transport = "shm";
   bool dry_run = false;
@@ -91,7 +91,7 @@ void write_cluster(const Tuning& tuning, const Communicator& comm, const std::st
   if (!file) throw Error(path + ": cannot be written");
 }
 
-void measure(Communicator& comm, const Options& options) {
+void measure(Communicator& comm, const TuneOptions& options) {
   const bool shows = comm.rank() == 0 && isatty(STDERR_FILENO) != 0;
   const double start = now_seconds();
   auto tuning = measure_tuning(comm, [&](std::string_view what) {
@@ -112,7 +112,7 @@ void measure(Communicator& comm, const Options& options) {
   }
 }
 
-void tune(const Options& options) {
+void tune(const TuneOptions& options) {
   if (options.ranks < 2 || options.ranks > 1024) throw ConfigError("--ranks: communication needs 2 to 1024 ranks");
   // Under a launcher (ours, on one host or several, or another) this is one of the ranks.
   if (net::world_from_environment().size > 1) {
@@ -138,7 +138,7 @@ void tune(const Options& options) {
 }  // namespace
 
 void add_tune(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   CLI::App* tune_app = app.add_subcommand("tune", "measure what communication costs here, for --algorithm auto");
   tune_app->add_option("--ranks,--workers,--nproc-per-node,-n", options->ranks, "ranks to measure with")
       ->capture_default_str();

@@ -11,9 +11,8 @@
 
 namespace trireme {
 
+namespace checking {
 namespace {
-
-using namespace checking;
 
 bool is_local(StepKind kind) { return kind <= StepKind::combine; }
 bool is_message(StepKind kind) { return kind >= StepKind::send && kind <= StepKind::recv_reduce; }
@@ -257,13 +256,14 @@ std::string describe(const Algorithm& algorithm, const Call& call) {
 }
 
 }  // namespace
+}  // namespace checking
 
 std::optional<std::string> check(const Algorithm& algorithm, const Call& call, std::span<const Schedule> schedules) {
   try {
-    Check(algorithm, call, schedules).run();
+    checking::Check(algorithm, call, schedules).run();
     return std::nullopt;
-  } catch (const Violation& violation) {
-    return fmt::format("{}: {}", describe(algorithm, call), violation.what());
+  } catch (const checking::Violation& violation) {
+    return fmt::format("{}: {}", checking::describe(algorithm, call), violation.what());
   }
 }
 

@@ -11,18 +11,18 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t kMostPoints = 256, kMostCalls = 1024;
+constexpr std::size_t kMostRatios = 256, kMostCalls = 1024;
 constexpr double kMostRatio = 1e6;
 
 std::string key_of(Collective what, std::string_view algorithm) { return fmt::format("{} {}", name(what), algorithm); }
 
-[[noreturn]] void fail(std::string_view what) {
+[[noreturn]] void fail_corrections(std::string_view what) {
   throw DataError(fmt::format("corrections: {}; run `trireme tune` again", what));
 }
 
 double positive(const nlohmann::json& value, double most) {
   const double number = value.is_number() ? value.get<double>() : -1;
-  if (!(number > 0 && number <= most)) fail(fmt::format("{} is not a number above 0", value.dump()));
+  if (!(number > 0 && number <= most)) fail_corrections(fmt::format("{} is not a number above 0", value.dump()));
   return number;
 }
 
@@ -67,19 +67,22 @@ nlohmann::json Corrections::json() const {
 
 Corrections Corrections::from_json(const nlohmann::json& json) {
   if (!json.is_object() || json.size() != 2 || !json.contains("ranks") || !json.contains("calls")) {
-    fail("not an object of 'ranks' and 'calls'");
+    fail_corrections("not an object of 'ranks' and 'calls'");
   }
   if (!json["ranks"].is_number_integer() || json["ranks"] < 0 || json["ranks"] > 1'000'000)
-    fail("'ranks' is no number");
-  if (!json["calls"].is_object() || json["calls"].size() > kMostCalls) fail("'calls' is not an object");
+    fail_corrections("'ranks' is no number");
+  if (!json["calls"].is_object() || json["calls"].size() > kMostCalls) fail_corrections("'calls' is not an object");
   Corrections result(json["ranks"].get<int>());
   for (const auto& [call, list] : json["calls"].items()) {
-    if (!list.is_array() || list.empty() || list.size() > kMostPoints) fail(fmt::format("'{}' is not a list", call));
+    if (!list.is_array() || list.empty() || list.size() > kMostRatios)
+      fail_corrections(fmt::format("'{}' is not a list", call));
     auto& points = result.by_call_[call];
     for (const auto& pair : list) {
-      if (!pair.is_array() || pair.size() != 2) fail(fmt::format("'{}' has a point that is no [bytes, ratio]", call));
+      if (!pair.is_array() || pair.size() != 2)
+        fail_corrections(fmt::format("'{}' has a point that is no [bytes, ratio]", call));
       const Point point{positive(pair[0], 1e18), positive(pair[1], kMostRatio)};
-      if (!points.empty() && point.bytes <= points.back().bytes) fail(fmt::format("'{}' does not ascend", call));
+      if (!points.empty() && point.bytes <= points.back().bytes)
+        fail_corrections(fmt::format("'{}' does not ascend", call));
       points.push_back(point);
     }
   }

@@ -14,11 +14,11 @@
 namespace trireme {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr int kMostRanks = 32;
 constexpr std::size_t kMostChunks = 64;
-constexpr std::pair<Buffer, const char*> kBuffers[] = {
+constexpr std::pair<Buffer, const char*> kBufferWords[] = {
     {Buffer::input, "input"}, {Buffer::output, "output"}, {Buffer::scratch, "scratch"}, {Buffer::stage, "stage"}};
 
 class Page {
@@ -29,15 +29,15 @@ class Page {
   // title, summary, facts; ranks; word (of a piece); sums (pieces are added up), rooted (all come from one rank),
   // barrier; layout, parents; buffers: [{name, chunks}]; values: [[piece, ranks]]; wanted and start: by rank, buffer,
   // chunk; rounds: [{say, moves, changes: [[rank, buffer, chunk, value]]}]
-  json data() {
+  Json data() {
     find_buffers();
-    json rounds = json::array();
+    Json rounds = Json::array();
     for (int k = 0; k < trace_.rounds(); ++k) {
       rounds.push_back({{"say", describe_round(trace_, k)}, {"moves", moves(k)}, {"changes", changes(k)}});
     }
-    json facts = json::array();
+    Json facts = Json::array();
     for (const auto& [label, text] : caption_.facts) facts.push_back({label, text});
-    json result{{"title", caption_.title},
+    Json result{{"title", caption_.title},
                 {"summary", caption_.summary},
                 {"facts", facts},
                 {"ranks", call_.ranks},
@@ -51,7 +51,7 @@ class Page {
                 {"wanted", wanted()},
                 {"rounds", rounds}};
     if (layout() == "tree") result["parents"] = parents();
-    json values = json::array();
+    Json values = Json::array();
     for (std::size_t number = 0; number < trace_.values().size(); ++number) {
       const Value& value = trace_.values()[static_cast<int>(number)];
       values.push_back({piece_of(trace_, value), value.ranks});
@@ -63,7 +63,7 @@ class Page {
  private:
   // Only buffers that ever hold something worth showing.
   void find_buffers() {
-    for (auto [buffer, word] : kBuffers) {
+    for (auto [buffer, word] : kBufferWords) {
       bool used = buffer == Buffer::output;
       for (int k = -1; k < trace_.rounds() && !used; ++k) {
         for (int rank = 0; rank < call_.ranks && !used; ++rank) {
@@ -79,9 +79,9 @@ class Page {
     }
   }
 
-  json buffers() const {
-    json list = json::array();
-    for (auto [buffer, word] : kBuffers) {
+  Json buffers() const {
+    Json list = Json::array();
+    for (auto [buffer, word] : kBufferWords) {
       if (!places_.contains(buffer)) continue;
       std::string label = call_.what == Collective::barrier ? "knows of" : word;
       list.push_back({{"name", label}, {"output", buffer == Buffer::output}, {"chunks", chunk_count(buffer)}});
@@ -97,12 +97,12 @@ class Page {
     return trace_.held(k, rank, buffer, trace_.chunks(buffer)[chunk]);
   }
 
-  json snapshot(int k) const {
-    json all = json::array();
+  Json snapshot(int k) const {
+    Json all = Json::array();
     for (int rank = 0; rank < call_.ranks; ++rank) {
-      json mine = json::array();
+      Json mine = Json::array();
       for (Buffer buffer : shown_) {
-        json cells = json::array();
+        Json cells = Json::array();
         for (int chunk = 0; chunk < chunk_count(buffer); ++chunk) cells.push_back(held(k, rank, buffer, chunk));
         mine.push_back(cells);
       }
@@ -111,10 +111,10 @@ class Page {
     return all;
   }
 
-  json wanted() const {
-    json all = json::array();
+  Json wanted() const {
+    Json all = Json::array();
     for (int rank = 0; rank < call_.ranks; ++rank) {
-      json cells = json::array();
+      Json cells = Json::array();
       for (int chunk = 0; chunk < chunk_count(Buffer::output); ++chunk) {
         cells.push_back(trace_.wanted(rank, trace_.chunks(Buffer::output)[chunk]));
       }
@@ -123,8 +123,8 @@ class Page {
     return all;
   }
 
-  json changes(int k) const {
-    json list = json::array();
+  Json changes(int k) const {
+    Json list = Json::array();
     for (int rank = 0; rank < call_.ranks; ++rank) {
       for (Buffer buffer : shown_) {
         for (int chunk = 0; chunk < chunk_count(buffer); ++chunk) {
@@ -136,11 +136,11 @@ class Page {
     return list;
   }
 
-  json moves(int k) const {
-    json list = json::array();
+  Json moves(int k) const {
+    Json list = Json::array();
     for (const Move* each : in_order(trace_.moves(k))) {
       const Move& move = *each;
-      json values = json::array();
+      Json values = Json::array();
       for (int chunk : chunks_in(trace_, move.target)) {
         std::size_t start = std::max(trace_.chunks(move.target.buffer)[chunk], move.target.offset);
         values.push_back(move.values[start - move.target.offset]);
@@ -173,7 +173,7 @@ class Page {
   }
 
   // Whose child each rank is, in the tree of shortest ways from the root over pairs that ever exchange something.
-  json parents() const {
+  Json parents() const {
     std::vector<std::vector<int>> near(call_.ranks);
     for (int k = 0; k < trace_.rounds(); ++k) {
       for (const Move& move : trace_.moves(k)) {

@@ -57,7 +57,7 @@ Schedule flat_gather(const Call& call) {
 namespace {
 
 // Everybody's vector side by side in the root's scratch.
-Schedule collect(const Call& call, int root) {
+Schedule collect_at_root(const Call& call, int root) {
   const Partition slot = packed_blocks(Buffer::scratch, call);
   const Slice own = whole(Buffer::input, call);
   Schedule one = star(
@@ -71,7 +71,7 @@ Schedule collect(const Call& call, int root) {
 }  // namespace
 
 Schedule flat_reduce(const Call& call) {
-  return after(collect(call, call.root), [=](Round& out) {
+  return after(collect_at_root(call, call.root), [=](Round& out) {
     if (call.rank == call.root) combine(out, scratch(0, call.count), call.count, whole(Buffer::output, call));
   });
 }
@@ -81,7 +81,7 @@ Schedule master_worker_all_reduce(const Call& call) {
   Schedule back = star(
       call.rank, 0, call.ranks, [=](int r, Round& out) { send(out, r, all); }, [=](Round& out) { recv(out, 0, all); });
   if (call.rank == 0) back = before([=](Round& out) { combine(out, scratch(0, call.count), call.count, all); }, back);
-  return then(collect(call, 0), back);
+  return then(collect_at_root(call, 0), back);
 }
 
 }  // namespace trireme::schedules

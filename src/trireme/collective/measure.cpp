@@ -29,12 +29,12 @@ class Stopwatch {
     std::memset(heap_.get(), 0, pool_);
   }
 
-  enum class Memory { heap, own };
+  enum class BufferMemory { heap, own };
   struct What {
     Collective collective;
     std::string_view algorithm;
     std::size_t bytes;  // per rank block
-    Memory memory = Memory::heap;
+    BufferMemory memory = BufferMemory::heap;
   };
 
   // Seconds per call.
@@ -82,7 +82,7 @@ class Stopwatch {
   }
 
   double burst(const What& what, int calls) {
-    auto* pool = what.memory == Memory::heap ? heap_.get() : private_.data();
+    auto* pool = what.memory == BufferMemory::heap ? heap_.get() : private_.data();
     const auto ranks = static_cast<std::size_t>(comm_.size());
     const auto out = what.bytes * (has_blocks(what.collective) ? ranks : 1);
     const auto both = what.collective == Collective::all_to_all ? 2 * out : out;
@@ -133,7 +133,7 @@ class Stopwatch {
 };
 
 using What = Stopwatch::What;
-using Memory = Stopwatch::Memory;
+using BufferMemory = Stopwatch::BufferMemory;
 using Progress = std::function<void(std::string_view)>;
 
 // α and β(m): one round of a ring is one message each way.
@@ -190,7 +190,7 @@ std::size_t inline_limit(Stopwatch& watch, const Tuning& tuning, const Progress&
   for (std::size_t bytes : {512u, 1024u, 2048u, 4096u}) {
     progress(fmt::format("inline or direct, {}", format_size(bytes)));
     double small = 0, large = 0;
-    for (auto memory : {Memory::heap, Memory::own}) {
+    for (auto memory : {BufferMemory::heap, BufferMemory::own}) {
       auto [a, b] = watch.compare({Collective::all_reduce, "inline", bytes, memory}, tuning,
                                   {Collective::all_reduce, "direct", bytes, memory}, tuning);
       small += a;
@@ -213,7 +213,8 @@ std::size_t stage_chunk(Stopwatch& watch, const Tuning& tuning, const Progress& 
     double seconds = 0;
     for (std::size_t bytes : {1u << 20, 16u << 20}) {
       if (watch.too_large(bytes)) break;
-      seconds += watch.time({Collective::all_reduce, "staged", bytes, Memory::own}, trial) / static_cast<double>(bytes);
+      seconds +=
+          watch.time({Collective::all_reduce, "staged", bytes, BufferMemory::own}, trial) / static_cast<double>(bytes);
     }
     if (seconds < best) {
       best = seconds;
@@ -269,7 +270,7 @@ Corrections measure_corrections(Stopwatch& watch, const Tuning& tuning, int rank
       const Call call{algorithm.what, 0, ranks, 0, count, count};
       const double model = predict(algorithm, call, DType::f32, tuning.model);
       if (!(model > 0)) break;  // one rank
-      const auto memory = algorithm.name == "staged" ? Memory::own : Memory::heap;
+      const auto memory = algorithm.name == "staged" ? BufferMemory::own : BufferMemory::heap;
       const double seconds = watch.quick_time({algorithm.what, algorithm.name, empty ? 0 : per_rank, memory}, tuning);
       corrections.add(algorithm.what, algorithm.name, std::max(call_bytes(call, DType::f32), 1.0), seconds / model);
     }

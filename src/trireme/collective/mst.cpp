@@ -17,21 +17,21 @@ namespace trireme::schedules {
 namespace {
 
 // What passes between this rank and `peer` at one level: blocks [first, last), away from the root or towards it.
-struct Pass {
+struct LevelPass {
   int peer;
   bool upper;  // this rank is the one nearer to the root
   int first, last;
 };
 
-std::optional<Pass> pass_at(int level, int rank, int root, int ranks) {
+std::optional<LevelPass> pass_at(int level, int rank, int root, int ranks) {
   int first = 0, last = ranks;
   for (; last - first > 1; --level) {
     const int middle = (first + last) / 2;
     const bool root_is_left = root < middle;
     const int other = root_is_left ? last - 1 : first;  // the root of the other half
     if (level == 0) {
-      const Pass pass{rank == root ? other : root, rank == root, root_is_left ? middle : first,
-                      root_is_left ? last : middle};
+      const LevelPass pass{rank == root ? other : root, rank == root, root_is_left ? middle : first,
+                           root_is_left ? last : middle};
       if (rank == root || rank == other) return pass;
       return std::nullopt;
     }
@@ -65,13 +65,13 @@ Subtree mst_subtree(int rank, int root, int ranks) {
 }
 
 Schedule mst_broadcast_phase(int rank, int root, int ranks, Slice vector) {
-  return levels(rank, root, ranks, true, [=](const Pass& pass, Round& out) {
+  return levels(rank, root, ranks, true, [=](const LevelPass& pass, Round& out) {
     pass.upper ? send(out, pass.peer, vector) : recv(out, pass.peer, vector);
   });
 }
 
 Schedule mst_reduce_phase(int rank, int root, int ranks, Slice vector) {
-  return levels(rank, root, ranks, false, [=](const Pass& pass, Round& out) {
+  return levels(rank, root, ranks, false, [=](const LevelPass& pass, Round& out) {
     pass.upper ? recv_reduce(out, pass.peer, vector) : send(out, pass.peer, vector);
   });
 }
@@ -85,7 +85,7 @@ Schedule mst_scatter_phase(int rank, int root, Partition block, Slice own) {
     const auto pass = k > 0 && mine.size() > 1 ? pass_at(k - 1, rank, root, P) : std::nullopt;
     return pass && !pass->upper;
   };
-  Schedule down = levels(rank, root, P, true, [=](const Pass& pass, Round& out) {
+  Schedule down = levels(rank, root, P, true, [=](const LevelPass& pass, Round& out) {
     const Slice range = block.range(pass.first, pass.last);
     if (pass.upper)
       send(out, pass.peer, range);
@@ -104,7 +104,7 @@ Schedule mst_scatter_phase(int rank, int root, Partition block, Slice own) {
 Schedule mst_gather_phase(int rank, int root, Partition block, Slice own) {
   const int P = block.size();
   const bool is_leaf = rank != root && mst_subtree(rank, root, P).size() == 1;
-  Schedule up = levels(rank, root, P, false, [=](const Pass& pass, Round& out) {
+  Schedule up = levels(rank, root, P, false, [=](const LevelPass& pass, Round& out) {
     const Slice range = block.range(pass.first, pass.last);
     if (pass.upper)
       recv(out, pass.peer, range);

@@ -24,7 +24,7 @@ std::string without_dashes(std::string_view text) {
   return out;
 }
 
-bool is_local(const Step& step) { return step.kind <= StepKind::combine; }
+bool is_local_step(const Step& step) { return step.kind <= StepKind::combine; }
 
 // What local steps cost, as round_work.cpp counts it. None where it may differ from rank to rank.
 std::optional<Shift> shift_of(const schedules::LocalSteps& local, const Parts& parts) {
@@ -119,7 +119,7 @@ Schedule together(Schedule one, Schedule other) {
     const auto start = static_cast<std::ptrdiff_t>(out.size());
     if (k < one.rounds) one.fill(k, out);
     if (k < other.rounds) other.fill(k, out);
-    std::stable_partition(out.begin() + start, out.end(), is_local);
+    std::stable_partition(out.begin() + start, out.end(), is_local_step);
   };
   return both;
 }

@@ -30,7 +30,7 @@ void stage_the_others(const Call& call, const Places& at, Round& out) {
   }
 }
 
-void collect(const Call& call, const Places& at, Round& out) {
+void collect_parts(const Call& call, const Places& at, Round& out) {
   for (int step = 1; step < call.ranks; ++step) {
     const int r = wrap(call.rank + step, call.ranks);
     read(out, r, at.staged[r], at.result[r]);
@@ -46,7 +46,7 @@ Schedule staged_all_reduce(const Call& call) {
     if (k == 0) stage_the_others(call, at, out);
     if (k == 1) reduce_from(out, at.staged[i], at.result[i], i, at.own[i]);
     if (k == 2) copy(out, at.result[i], at.staged[i]);
-    if (k == 3) collect(call, at, out);
+    if (k == 3) collect_parts(call, at, out);
   };
   return four;
 }
@@ -61,7 +61,7 @@ Schedule staged_reduce(const Call& call) {
     if (k == 1) reduce_from(out, at.staged[i], at.staged[i], i, at.own[i]);
     if (k < 2 || i != call.root) return;
     copy(out, at.staged[i], at.result[i]);
-    collect(call, at, out);
+    collect_parts(call, at, out);
   };
   return three;
 }

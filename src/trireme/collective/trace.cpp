@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMostCells = std::size_t{1} << 24;  // over all rounds: 64 MiB of states
 
-constexpr Buffer kBuffers[] = {Buffer::input, Buffer::output, Buffer::scratch, Buffer::stage};
+constexpr Buffer kAllBuffers[] = {Buffer::input, Buffer::output, Buffer::scratch, Buffer::stage};
 
 // Elements of input and output, as in the table of schedule.h. A barrier gets one, which stands for "has arrived".
 std::size_t input_size(const Call& call) {
@@ -67,13 +67,13 @@ Value wanted_value(const Call& call, int rank, std::size_t at) {
 
 }  // namespace
 
-int Values::number(const Value& value) {
+int ValueTable::number(const Value& value) {
   auto [at, fresh] = numbers_.try_emplace(value, static_cast<int>(all_.size()));
   if (fresh) all_.push_back(value);
   return at->second;
 }
 
-int Values::reduce(int left, int right) {
+int ValueTable::reduce(int left, int right) {
   if (left == 0 || right == 0) return left + right;
   auto [at, fresh] = sums_.try_emplace({left, right}, 0);
   if (fresh) {
@@ -114,7 +114,7 @@ void Trace::measure(const Algorithm& algorithm) {
     scratch = std::max(scratch, schedules_.back().scratch);
     stage = std::max(stage, schedules_.back().stage);
   }
-  for (Buffer buffer : kBuffers) {
+  for (Buffer buffer : kAllBuffers) {
     offsets_[static_cast<int>(buffer)] = per_rank_;
     per_rank_ += size(buffer);
   }
@@ -307,7 +307,7 @@ void Trace::find_chunks() {
     const Value &a = values_[left], &b = values_[right];
     return left == 0 ? right == 0 : b.element == a.element + 1 && a.ranks == b.ranks;
   };
-  for (Buffer buffer : kBuffers) {
+  for (Buffer buffer : kAllBuffers) {
     std::size_t count = size(buffer);
     bool blocks = count > shape_.count && shape_.stride > 0 && count == shape_.ranks * shape_.stride;
     auto& starts = chunks_[static_cast<int>(buffer)];

@@ -19,10 +19,10 @@ struct Value {
 };
 
 // Values by number, each once. Number 0 is nothing.
-class Values {
+class ValueTable {
  public:
   // `news`: hearing of a rank twice is hearing of it once.
-  explicit Values(bool news) : news_(news) { number({}); }
+  explicit ValueTable(bool news) : news_(news) { number({}); }
   int number(const Value& value);
   int reduce(int left, int right);
   const Value& operator[](int number) const { return all_[number]; }
@@ -55,7 +55,7 @@ class Trace {
   Trace(const Algorithm& algorithm, const Call& shape);
 
   const Call& shape() const { return shape_; }
-  const Values& values() const { return values_; }
+  const ValueTable& values() const { return values_; }
   int rounds() const { return static_cast<int>(moves_.size()); }
   const std::vector<Move>& moves(int round) const { return moves_[round]; }
 
@@ -93,7 +93,7 @@ class Trace {
   std::size_t sizes_[4] = {};
   std::size_t offsets_[4] = {};
   std::size_t per_rank_ = 0;
-  Values values_;
+  ValueTable values_;
   std::vector<std::vector<Move>> moves_;
   std::vector<State> states_;
   State wanted_;

@@ -40,7 +40,7 @@ class Adaptive : public SparseCodec {
     const bool tracked = threshold_ > 0 && selection.collect(x, magnitude(threshold_), Selection::kAll, kMost * k) &&
                          kMost * selection.size() >= k;
     if (!tracked) {
-      select_about(x, k, mixed(seed_, starts_), selection);
+      select_about(x, k, nth_mixed(seed_, starts_), selection);
       start(selection);
       ++starts_;
     }
@@ -113,7 +113,7 @@ Kind adaptive() {
           .error = Kind::Error::fed_back,
           .lags = true,
           .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
-            const auto seed = mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
+            const auto seed = nth_mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
             return std::make_unique<Adaptive>(values.number("fraction"), seed);
           }};
 }

@@ -11,7 +11,7 @@
 namespace trireme::compress {
 
 // SplitMix64: the i-th number that follows a seed.
-inline std::uint64_t mixed(std::uint64_t seed, std::uint64_t i) {
+inline std::uint64_t nth_mixed(std::uint64_t seed, std::uint64_t i) {
   return trireme::mixed(seed + i * 0x9e3779b97f4a7c15);
 }
 
@@ -23,7 +23,7 @@ class Strata {
   std::size_t start(std::size_t i) const { return i * width_ + (i < wider_ ? i : wider_); }
   // The position drawn of stratum i.
   std::size_t draw(std::uint64_t seed, std::size_t i) const {
-    return start(i) + static_cast<std::size_t>(static_cast<Wide>(mixed(seed, i)) * width(i) >> 64);
+    return start(i) + static_cast<std::size_t>(static_cast<Wide>(nth_mixed(seed, i)) * width(i) >> 64);
   }
 
  private:

@@ -35,7 +35,7 @@ class RandK : public Codec {
   std::size_t encode(std::size_t, std::span<const float> x, std::byte* message, float* left) override {
     check_finite(x);
     // Numbers of draws that are even are those of terms.
-    const std::uint64_t draw = mixed(seed_, 2 * encoded_++ + 1);
+    const std::uint64_t draw = nth_mixed(seed_, 2 * encoded_++ + 1);
     std::memcpy(message, &draw, sizeof draw);
     gather(draw, x, message + kHead);
     if (left) {
@@ -58,7 +58,7 @@ class RandK : public Codec {
   std::size_t terms(int) const override { return terms_of(count_); }
   void give(int, std::span<const float> x, std::byte* terms) override {
     check_finite(x);
-    given_ = mixed(seed_, 2 * gave_++);
+    given_ = nth_mixed(seed_, 2 * gave_++);
     gather(given_, x, terms);
   }
   void take(int, const std::byte* means, std::span<float> out) override { scatter(given_, means, out); }
@@ -138,7 +138,7 @@ Kind randk() {
           .unbiased = true,
           .lags = true,
           .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
-            const auto seed = mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
+            const auto seed = nth_mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
             return std::make_unique<RandK>(tensor.count, values.number("fraction"), values.is("ef", "off"), seed);
           }};
 }

@@ -29,7 +29,7 @@ class TopK : public SparseCodec {
     const std::size_t k = part_of(x.size(), fraction_);
     Selection selection;
     if (sampled_) {
-      select_about(x, k, mixed(seed_, draws_), selection);
+      select_about(x, k, nth_mixed(seed_, draws_), selection);
     } else {
       select_largest(x, k, selection);
     }
@@ -68,7 +68,7 @@ Kind topk() {
       .error = Kind::Error::fed_back,
       .lags = true,
       .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
-        const auto seed = mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
+        const auto seed = nth_mixed(around.seed, static_cast<std::uint64_t>(tensor.number));
         return std::make_unique<TopK>(values.number("fraction"), values.is("sampled", "on"), seed);
       }};
 }

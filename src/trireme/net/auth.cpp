@@ -14,7 +14,7 @@ namespace trireme::net {
 namespace {
 
 constexpr std::uint16_t kVersion = 1;
-constexpr int kMostRanks = 1 << 20;
+constexpr int kMostRanksSaid = 1 << 20;
 constexpr std::array<char, 8> kHelloMagic{'t', 'r', 'i', 'r', 'e', 'm', 'e', '?'};
 constexpr std::array<char, 8> kReplyMagic{'t', 'r', 'i', 'r', 'e', 'm', 'e', '!'};
 constexpr std::array<char, 8> kProofMagic{'t', 'r', 'i', 'r', 'e', 'm', 'e', '='};
@@ -119,7 +119,7 @@ Reply Doorkeeper::challenge(const Hello& hello) {
   };
   bool known = hello.purpose == static_cast<std::uint16_t>(Purpose::control) ||
                hello.purpose == static_cast<std::uint16_t>(Purpose::channel);
-  if (hello.magic != kHelloMagic || hello.version != kVersion || !known || hello.ranks > kMostRanks) {
+  if (hello.magic != kHelloMagic || hello.version != kVersion || !known || hello.ranks > kMostRanksSaid) {
     return refuse(Verdict::not_ours);
   }
   if (hello.tag != session_.tag) return refuse(Verdict::wrong_job);

@@ -16,7 +16,7 @@
 namespace trireme::net {
 namespace {
 
-constexpr int kMostRanks = 65536;
+constexpr int kMostRanksStarted = 65536;
 
 class Reader {
  public:
@@ -56,7 +56,7 @@ constexpr PlaceNames kPmi{"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "
 
 void read_rank(const Reader& read, const PlaceNames& names, WorldSpec& spec) {
   spec.launcher = names.launcher;
-  spec.size = read.number(names.size, names.rank, 1, kMostRanks);
+  spec.size = read.number(names.size, names.rank, 1, kMostRanksStarted);
   spec.rank = read.number(names.rank, names.size, 0, spec.size - 1);
 }
 
@@ -70,7 +70,7 @@ void read_local(const Reader& read, const PlaceNames& names, bool all_here, Worl
   spec.local_rank = local_rank ? *local_rank : spec.local_size == spec.size ? spec.rank : 0;
 }
 
-std::string host_port(const std::string& host, int port) {
+std::string checked_host_port(const std::string& host, int port) {
   bool bare_v6 = host.find(':') != std::string::npos && !host.starts_with('[');
   std::string text = bare_v6 ? fmt::format("[{}]:{}", host, port) : fmt::format("{}:{}", host, port);
   parse_host_port(text, "MASTER_ADDR");
@@ -85,7 +85,7 @@ bool names_loopback(const std::string& host) {
 std::string master(const Reader& read, int port) {
   auto host = read.text("MASTER_ADDR");
   if (!host) return {};
-  return host_port(*host, read.number("MASTER_PORT", 1, 65535).value_or(port));
+  return checked_host_port(*host, read.number("MASTER_PORT", 1, 65535).value_or(port));
 }
 
 // Below the range from which the kernel takes ports for outgoing connections.
@@ -103,7 +103,7 @@ void read_torchrun(const Reader& read, WorldSpec& spec) {
   if (host && !port && !told) read.need("MASTER_PORT", "MASTER_ADDR");
   // torchrun's agent listens at MASTER_PORT itself.
   bool agent = read.text("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  if (host && port) spec.rendezvous = host_port(*host, *port + (agent ? 1 : 0));
+  if (host && port) spec.rendezvous = checked_host_port(*host, *port + (agent ? 1 : 0));
   std::string meeting = told.value_or(spec.rendezvous);
   if (meeting.empty() && spec.size > 1 && !read.has("TRIREME_JOB")) {
     throw ConfigError(
@@ -157,7 +157,7 @@ void read_pmi(const Reader& read, WorldSpec& spec) {
 void read_slurm(const Reader& read, WorldSpec& spec) {
   spec.launcher = "srun";
   const char* size_name = read.has("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
-  spec.size = read.number(size_name, "SLURM_PROCID", 1, kMostRanks);
+  spec.size = read.number(size_name, "SLURM_PROCID", 1, kMostRanksStarted);
   spec.rank = read.number("SLURM_PROCID", size_name, 0, spec.size - 1);
   auto job = read.text("SLURM_JOB_ID");
   if (!job) job = read.need("SLURM_JOBID", "SLURM_PROCID");
@@ -172,7 +172,7 @@ void read_slurm(const Reader& read, WorldSpec& spec) {
     auto counts = expand_tasks(*tasks, tasks_name);
     int node = read.number("SLURM_NODEID", 0, static_cast<int>(counts.size()) - 1).value_or(0);
     spec.local_size = counts[static_cast<std::size_t>(node)];
-  } else if (auto per_node = read.number("SLURM_NTASKS_PER_NODE", 1, kMostRanks)) {
+  } else if (auto per_node = read.number("SLURM_NTASKS_PER_NODE", 1, kMostRanksStarted)) {
     spec.local_size = std::min(*per_node, spec.size);
   } else {
     spec.local_size = hosts.size() > 1 ? 1 : spec.size;
@@ -184,7 +184,7 @@ void read_slurm(const Reader& read, WorldSpec& spec) {
   spec.local_rank =
       read.number("SLURM_LOCALID", 0, spec.local_size - 1).value_or(spec.local_size == spec.size ? spec.rank : 0);
   spec.rendezvous = master(read, port_from(spec.job));
-  if (spec.rendezvous.empty() && !hosts.empty()) spec.rendezvous = host_port(hosts[0], port_from(spec.job));
+  if (spec.rendezvous.empty() && !hosts.empty()) spec.rendezvous = checked_host_port(hosts[0], port_from(spec.job));
 }
 
 void apply_overrides(const Reader& read, WorldSpec& spec) {

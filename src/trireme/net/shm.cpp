@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint64_t kMagic = 0x316d687365726974;  // "tiresh1" and a version: changes with the layout
 
 // What a rank says to rank 0, with its heap's descriptor.
-struct Hello {
+struct ShmHello {
   std::uint64_t magic = kMagic;
   std::uint64_t reserve = 0;
   std::int32_t rank = 0;
@@ -78,7 +78,7 @@ World host(const WorldSpec& spec, const std::string& name, int heap, std::size_t
       throw Timeout(-1, fmt::format("after {:g} s these ranks have not come: {}; were they started?",
                                     deadline.span_seconds(), missing_ranks(sockets)));
     }
-    Hello hello;
+    ShmHello hello;
     Fd fd;
     auto patience = std::min(deadline.left(), Duration(std::chrono::seconds(5)));
     if (!receive_message(*socket, std::as_writable_bytes(std::span(&hello, 1)), fd, Deadline::in(patience))) continue;
@@ -109,7 +109,7 @@ World join(const WorldSpec& spec, const std::string& name, int heap, std::size_t
   World world(spec.size);
   auto socket = connect_unix(name, deadline);
   if (!socket) throw Timeout(0, fmt::format("rank {} waited {:g} s for rank 0", spec.rank, deadline.span_seconds()));
-  Hello hello{.reserve = reserve, .rank = spec.rank, .size = spec.size};
+  ShmHello hello{.reserve = reserve, .rank = spec.rank, .size = spec.size};
   bool good = send_message(*socket, bytes_of(hello), heap, deadline);
   for (int i = -1; good && i < spec.size; ++i) {
     Welcome welcome;

@@ -15,8 +15,8 @@
 namespace trireme::net {
 namespace {
 
-struct Address {
-  explicit Address(const std::string& name) {
+struct AbstractName {
+  explicit AbstractName(const std::string& name) {
     // A leading zero byte: the abstract namespace.
     if (name.size() + 1 > sizeof address.sun_path)
       throw ConfigError(fmt::format("the job name '{}' is too long", name));
@@ -55,7 +55,7 @@ bool wait_for(const Fd& socket, short events, Deadline deadline) {
 
 Fd listen_unix(const std::string& name, int backlog) {
   Fd fd = make_socket();
-  Address address(name);
+  AbstractName address(name);
   if (bind(fd.get(), address.get(), address.length) != 0) {
     if (errno == EADDRINUSE) throw ConfigError(fmt::format("a job named '{}' already runs on this host", name));
     throw Error(fmt::format("cannot bind the Unix socket '{}': {}", name, std::strerror(errno)));
@@ -73,7 +73,7 @@ std::optional<Fd> accept_unix(const Fd& listener, Deadline deadline) {
 }
 
 std::optional<Fd> connect_unix(const std::string& name, Deadline deadline) {
-  Address address(name);
+  AbstractName address(name);
   while (true) {
     Fd fd = make_socket();
     if (connect(fd.get(), address.get(), address.length) == 0) {

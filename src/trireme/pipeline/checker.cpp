@@ -11,7 +11,7 @@ namespace trireme::pipelines {
 namespace {
 
 using enum Action::Kind;
-constexpr int kKinds = 8;
+constexpr int kActionKinds = 8;
 
 class Checker {
  public:
@@ -55,7 +55,7 @@ class Checker {
     for (int stage = 0; stage < stages_; ++stage) {
       for (const Action& action : list(stage)) {
         bool known = action.micro_batch >= 0 && action.micro_batch < schedule_.micro_batches && action.chunk >= 0 &&
-                     action.chunk < chunks_ && static_cast<int>(action.kind) < kKinds;
+                     action.chunk < chunks_ && static_cast<int>(action.kind) < kActionKinds;
         if (!known) {
           fault(stage, "action {} of micro-batch {} in chunk {} is none of this schedule",
                 static_cast<int>(action.kind), action.micro_batch, action.chunk);
@@ -67,11 +67,11 @@ class Checker {
   // ---- one stage alone ----
 
   std::size_t index(const Action& action) const {
-    return (static_cast<std::size_t>(action.chunk) * schedule_.micro_batches + action.micro_batch) * kKinds +
+    return (static_cast<std::size_t>(action.chunk) * schedule_.micro_batches + action.micro_batch) * kActionKinds +
            static_cast<std::size_t>(action.kind);
   }
   void find_places(int stage) {
-    count_.assign(static_cast<std::size_t>(chunks_) * schedule_.micro_batches * kKinds, 0);
+    count_.assign(static_cast<std::size_t>(chunks_) * schedule_.micro_batches * kActionKinds, 0);
     place_.assign(count_.size(), -1);
     for (std::size_t at = 0; at < list(stage).size(); ++at) {
       ++count_[index(list(stage)[at])];
@@ -95,7 +95,7 @@ class Checker {
   }
   void counts(int stage) {
     for_each([&](int m, int chunk) {
-      for (int kind = 0; kind < kKinds; ++kind) {
+      for (int kind = 0; kind < kActionKinds; ++kind) {
         Action action{static_cast<Action::Kind>(kind), m, chunk};
         int wanted = belongs(action.kind, chunk * stages_ + stage), found = count_[index(action)];
         if (found != wanted) fault(stage, "{} is there {} times, not {}", words(action), found, wanted);

@@ -16,9 +16,9 @@ namespace {
 int megatron_holds(int stages, int chunks, int stage) { return 2 * (stages - 1 - stage) + (chunks - 1) * stages + 1; }
 
 // All stages in lock-step, one forward or one backward of a chunk at a time.
-class Play {
+class LockStep {
  public:
-  Play(int stages, int micro_batches, int chunks)
+  LockStep(int stages, int micro_batches, int chunks)
       : stages_(stages),
         parts_(stages * chunks),
         stage_(stages),
@@ -107,7 +107,7 @@ class Play {
 Schedule make_interleaved(int stages, int micro_batches, int chunks) {
   Schedule schedule;
   schedule.stages = stages;
-  auto computed = Play(stages, micro_batches, chunks).run();
+  auto computed = LockStep(stages, micro_batches, chunks).run();
   for (int stage = 0; stage < stages; ++stage) {
     schedule.actions.push_back(with_messages(computed[stage], stages, stage, chunks));
   }

@@ -14,9 +14,9 @@ namespace {
 
 using enum Action::Kind;
 
-class Play {
+class TimedPlay {
  public:
-  Play(const Schedule& schedule, const Costs& costs)
+  TimedPlay(const Schedule& schedule, const Costs& costs)
       : schedule_(schedule), costs_(costs), clock_(schedule.stages, 0), next_(schedule.stages, 0) {
     auto parts = static_cast<std::size_t>(schedule.stages) * schedule.chunks;
     for (const auto* list :
@@ -131,6 +131,6 @@ Costs equal_costs(const Schedule& schedule, double forward, double backward) {
   return costs;
 }
 
-Timing time_of(const Schedule& schedule, const Costs& costs) { return Play(schedule, costs).run(); }
+Timing time_of(const Schedule& schedule, const Costs& costs) { return TimedPlay(schedule, costs).run(); }
 
 }  // namespace trireme::pipelines

@@ -17,7 +17,7 @@ constexpr double kJitter = 1.05;
 constexpr double kNear = 1.02;
 constexpr std::size_t kMostVariants = 4;
 
-double speed_of(const Cluster& cluster, int workers) {
+double total_speed(const Cluster& cluster, int workers) {
   double sum = 0;
   for (int worker = 0; worker < workers; ++worker) sum += cluster.class_of(worker).compute;
   return sum;
@@ -65,7 +65,7 @@ double Bounds::most_samples_per_s(const Way& way) {
       way.strategy.kind->learners ? std::max(1, way.strategy.kind->learners(way.strategy.values)) : 1;
   // Learners of a worker share its cores at best without loss.
   auto [speed, fresh] = speeds_.try_emplace(way.workers, 0.0);
-  if (fresh) speed->second = speed_of(question_.cluster, way.workers);
+  if (fresh) speed->second = total_speed(question_.cluster, way.workers);
   double rate = speed->second * question_.profile.batch * learners / compute_s();
   const double replicas = way.on_mesh ? way.mesh.data : way.workers;
   const double samples = replicas * question_.profile.batch * learners;

@@ -66,7 +66,7 @@ Buckets merged(std::span<const Gradient> gradients, const BucketCosts& costs) {
 
 // One way to have sent the first j gradients. Of two ways, one that is free no later and has stolen no more is
 // never worse, whatever follows: only the others' front is kept.
-struct Way {
+struct Cutting {
   double free = 0, stolen = 0;
   std::size_t begin = 0;  // of its last bucket
   std::size_t from = 0;   // the way it extends, in the front of `begin`
@@ -76,23 +76,24 @@ struct Way {
 Buckets optimal(std::span<const Gradient> gradients, const BucketCosts& costs) {
   std::size_t count = gradients.size();
   BucketCost cost_of(gradients, costs);
-  std::vector<std::vector<Way>> fronts(count + 1);
+  std::vector<std::vector<Cutting>> fronts(count + 1);
   fronts[0].push_back({});
   for (std::size_t j = 1; j <= count; ++j) {
     for (std::size_t i = 0; i < j; ++i) {
       double cost = cost_of(i, j);
       for (std::size_t k = 0; k < fronts[i].size(); ++k) {
-        const Way& way = fronts[i][k];
+        const Cutting& way = fronts[i][k];
         double begin = std::max(way.free, gradients[j - 1].ready_s + way.stolen);
-        add_to_front(fronts[j], Way{begin + cost, way.stolen + costs.theft * cost, i, k}, &Way::free, &Way::stolen);
+        add_to_front(fronts[j], Cutting{begin + cost, way.stolen + costs.theft * cost, i, k}, &Cutting::free,
+                     &Cutting::stolen);
       }
     }
   }
-  auto best = std::ranges::min_element(fronts[count], {}, &Way::free);
+  auto best = std::ranges::min_element(fronts[count], {}, &Cutting::free);
   Buckets ends;
   std::size_t k = best - fronts[count].begin();
   for (std::size_t j = count; j > 0;) {
-    const Way& way = fronts[j][k];
+    const Cutting& way = fronts[j][k];
     ends.push_back(j);
     j = way.begin;
     k = way.from;

@@ -1,18 +1,18 @@
 // Chunks of a stage share its memory, so that a part's limit depends on parts far from it: branch and bound.
 #include <algorithm>
-#include <limits>
 
+#include "trireme/plan/never.h"
 #include "trireme/plan/split_costs.h"
 
 namespace trireme::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr long kMostTries = 2'000'000;
 
-class Search {
+class ChunkSearching {
  public:
-  Search(const SplitCosts& costs, const StageMemory& memory, int stages, int chunks, double slowest, double cuts)
+  ChunkSearching(const SplitCosts& costs, const StageMemory& memory, int stages, int chunks, double slowest,
+                 double cuts)
       : costs_(costs),
         memory_(memory),
         stages_(stages),
@@ -92,7 +92,7 @@ class Search {
 
 ChunkSearch search_chunks(const SplitCosts& costs, const StageMemory& memory, int stages, int chunks, double slowest,
                           double cuts) {
-  return Search(costs, memory, stages, chunks, slowest, cuts).run();
+  return ChunkSearching(costs, memory, stages, chunks, slowest, cuts).run();
 }
 
 }  // namespace trireme::plan

@@ -40,7 +40,7 @@ struct Speed {
   double encode = 0, decode = 0;  // seconds per byte of what is encoded
 };
 // A codec that was not measured costs what two copies do.
-Speed speed_of(const Profile& profile, const compress::Choice& choice) {
+Speed codec_speed(const Profile& profile, const compress::Choice& choice) {
   if (choice.none()) return {profile.pack_s_per_byte, profile.pack_s_per_byte};
   if (const auto* codec = known(profile, choice.kind->name)) {
     return {codec->encode_s_per_byte, codec->decode_s_per_byte};
@@ -80,7 +80,7 @@ Coding::Coded Coding::coded(const compress::Tensor& tensor) const {
   auto asked = tensor;
   if (one.choice->kind->error == compress::Kind::Error::its_own) asked.count = std::min(tensor.count, kSampled);
   one.codec = one.choice->kind->make(one.choice->values, asked, around);
-  const auto speed = speed_of(profile_, *one.choice);
+  const auto speed = codec_speed(profile_, *one.choice);
   one.encode_s = speed.encode * dense;
   one.decode_s = speed.decode * dense;
   if (one.none) return one;
@@ -88,7 +88,7 @@ Coding::Coded Coding::coded(const compress::Tensor& tensor) const {
     const auto& name = one.choice->kind->again;
     const auto again = name.empty() ? *one.choice : compress::Choice::parse(name);
     one.again = again.kind->make(again.values, tensor, around);
-    const auto other = speed_of(profile_, again);
+    const auto other = codec_speed(profile_, again);
     one.again_encode_s = other.encode * dense;
     one.again_decode_s = other.decode * dense;
     one.code_bytes = static_cast<double>(one.codec->most_bytes(tensor.count));

@@ -8,8 +8,8 @@
 namespace trireme::plan {
 namespace {
 
-constexpr double kSlack = 1e-11;  // relative: what rounding may do to a rate
-constexpr int kExact = 256;       // changes of a sum before it is made anew
+constexpr double kRateSlack = 1e-11;  // relative: what rounding may do to a rate
+constexpr int kExact = 256;           // changes of a sum before it is made anew
 
 }  // namespace
 
@@ -129,7 +129,7 @@ void FairShare::fill() {
     while (next < by_limit_.size() && !flows_[by_limit_[next]].open) ++next;
     if (next == by_limit_.size()) return;
     const double limit = flows_[by_limit_[next]].limit;
-    if (queue_.empty() || limit <= queue_.front().first * (1 + kSlack)) {
+    if (queue_.empty() || limit <= queue_.front().first * (1 + kRateSlack)) {
       settle(by_limit_[next], limit, -1);
       continue;
     }
@@ -140,7 +140,7 @@ void FairShare::fill() {
     if (over.open == 0) continue;
     // Shares only rise while others settle, so one that is still what it was is the least of all.
     const double now = std::max(0.0, over.left) / over.open;
-    if (now > share * (1 + kSlack)) {
+    if (now > share * (1 + kRateSlack)) {
       queue_.emplace_back(now, link);
       std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
       continue;
@@ -158,12 +158,12 @@ void FairShare::ask_others() {
     const int link = touched_[t];
     const Link& over = links_[link];
     if (over.chosen == static_cast<int>(over.flows.size()) || (over.level < 0 && over.bound == 0)) continue;
-    const bool full = over.left <= over.capacity * kSlack;
+    const bool full = over.left <= over.capacity * kRateSlack;
     for (const Entry& entry : over.flows) {
       const Flow& flow = flows_[entry.flow];
       if (flow.chosen) continue;
-      const bool lost = flow.bottleneck == link && !(full && flow.rate >= over.fastest * (1 - kSlack));
-      const bool unfair = over.level >= 0 && flow.rate > over.level * (1 + kSlack);
+      const bool lost = flow.bottleneck == link && !(full && flow.rate >= over.fastest * (1 - kRateSlack));
+      const bool unfair = over.level >= 0 && flow.rate > over.level * (1 + kRateSlack);
       if (lost || unfair) choose(entry.flow);
     }
   }
@@ -188,7 +188,7 @@ std::span<const int> FairShare::solve() {
     Flow& flow = flows_[id];
     flow.chosen = false;
     for (const Hop& hop : flow.hops) change_used(links_[hop.link], flow.rate - flow.before);
-    const bool moved = std::abs(flow.rate - flow.before) > flow.before * kSlack;
+    const bool moved = std::abs(flow.rate - flow.before) > flow.before * kRateSlack;
     if (moved || std::exchange(flow.added, false)) changed_.push_back(id);
   }
   chosen_.clear();

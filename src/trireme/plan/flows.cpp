@@ -1,13 +1,13 @@
 #include "trireme/plan/flows.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
+
+#include "trireme/plan/never.h"
 
 namespace trireme::plan {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
 // Relative: what happens this close together happens at once, as rounding would have it apart.
 constexpr double kAtOnce = 1e-12;
 

@@ -2,19 +2,18 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "trireme/compress/rules.h"
 #include "trireme/plan/cosimulate.h"
+#include "trireme/plan/never.h"
 #include "trireme/plan/small_model.h"
 
 namespace trireme::plan {
 
 using Weights = std::vector<float>;
-inline constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // The loss is looked at every so many steps of a worker.
 inline constexpr std::int64_t kLook = 5;

@@ -10,9 +10,9 @@ namespace trireme::plan {
 namespace {
 
 using Json = JsonFile::Json;
-using Place = JsonFile::Place;
+using JsonPlace = JsonFile::Place;
 
-constexpr std::string_view kFormat = "trireme-plan";
+constexpr std::string_view kPlanFormat = "trireme-plan";
 constexpr std::uint64_t kVersion = 1;
 
 struct Number {
@@ -27,13 +27,13 @@ struct Part {
   std::string_view key;
   double PredictedStep::*member;
 };
-constexpr std::array kParts{
+constexpr std::array kPredictedParts{
     Part{"step", &PredictedStep::step_ms},         Part{"forward", &PredictedStep::forward_ms},
     Part{"backward", &PredictedStep::backward_ms}, Part{"communication", &PredictedStep::communication_ms},
     Part{"exposed", &PredictedStep::exposed_ms},   Part{"optimizer", &PredictedStep::optimizer_ms},
     Part{"other", &PredictedStep::other_ms}};
 
-Option read_option(const JsonFile& file, const Place& place) {
+Option read_option(const JsonFile& file, const JsonPlace& place) {
   file.only(place, {"settings", "step_s", "samples_per_s", "seconds_to_accuracy", "price", "memory_bytes",
                     "bytes_per_step", "why"});
   Option option;
@@ -62,9 +62,9 @@ nlohmann::ordered_json to_json(const Option& option) {
 
 PlanFile parse_plan(std::string_view json, const std::string& name) {
   const JsonFile file(json, name);
-  const Place root;
-  if (!file.has(root / "format") || file.text(root / "format") != kFormat) {
-    file.fail(root / "format", fmt::format("\"{}\" was expected: this is no plan.json of trireme plan", kFormat));
+  const JsonPlace root;
+  if (!file.has(root / "format") || file.text(root / "format") != kPlanFormat) {
+    file.fail(root / "format", fmt::format("\"{}\" was expected: this is no plan.json of trireme plan", kPlanFormat));
   }
   if (file.count(root / "version") != kVersion) file.fail(root / "version", fmt::format("{} was expected", kVersion));
   file.only(root,
@@ -77,7 +77,7 @@ PlanFile parse_plan(std::string_view json, const std::string& name) {
   }
   plan.chosen = read_option(file, root / "chosen");
   plan.prediction = file.object(root / "prediction").dump();
-  for (const auto& [key, member] : kParts) {
+  for (const auto& [key, member] : kPredictedParts) {
     plan.predicted.*member = file.number(root / "prediction" / "breakdown_ms" / std::string(key));
   }
   const std::size_t count = file.array(root / "alternatives").size();
@@ -88,9 +88,9 @@ PlanFile parse_plan(std::string_view json, const std::string& name) {
 PlanFile load_plan(const std::string& path) { return parse_plan(read_text(path), path); }
 
 std::string to_json(const PlanFile& plan) {
-  Json json{
-      {"format", kFormat},       {"version", kVersion},     {"objective", plan.objective},   {"model", plan.model},
-      {"profile", plan.profile}, {"cluster", plan.cluster}, {"chosen", to_json(plan.chosen)}};
+  Json json{{"format", kPlanFormat},         {"version", kVersion},     {"objective", plan.objective},
+            {"model", plan.model},           {"profile", plan.profile}, {"cluster", plan.cluster},
+            {"chosen", to_json(plan.chosen)}};
   json["prediction"] = Json::parse(plan.prediction);
   json["alternatives"] = Json::array();
   for (const Option& option : plan.alternatives) json["alternatives"].push_back(to_json(option));

@@ -8,14 +8,14 @@ namespace trireme::plan {
 namespace {
 
 using nlohmann::ordered_json;
-using Place = JsonFile::Place;
+using JsonPlace = JsonFile::Place;
 
-constexpr std::string_view kFormat = "trireme-profile-1";
+constexpr std::string_view kProfileFormat = "trireme-profile-1";
 constexpr std::uint64_t kMost = std::uint64_t{1} << 46;  // elements or bytes: sums of them stay far from overflow
 
 ordered_json json_of(const Quantiles& times) { return {{"p10", times.p10}, {"p50", times.p50}, {"p90", times.p90}}; }
 
-Quantiles quantiles(const JsonFile& file, const Place& at) {
+Quantiles quantiles(const JsonFile& file, const JsonPlace& at) {
   file.only(at, {"p10", "p50", "p90"});
   const Quantiles all{file.number(at / "p10"), file.number(at / "p50"), file.number(at / "p90")};
   if (all.p10 > all.p50 || all.p50 > all.p90) file.fail(at, "p10 ≤ p50 ≤ p90 was expected");
@@ -23,7 +23,7 @@ Quantiles quantiles(const JsonFile& file, const Place& at) {
 }
 
 // A whole number in a range.
-std::uint64_t whole(const JsonFile& file, const Place& at, std::uint64_t least, std::uint64_t most) {
+std::uint64_t whole(const JsonFile& file, const JsonPlace& at, std::uint64_t least, std::uint64_t most) {
   const auto number = file.count(at);
   if (number < least || number > most) {
     file.fail(at, fmt::format("a whole number from {} to {} was expected, not {}", least, most, number));
@@ -31,7 +31,7 @@ std::uint64_t whole(const JsonFile& file, const Place& at, std::uint64_t least, 
   return number;
 }
 
-bool flag(const JsonFile& file, const Place& at) {
+bool flag(const JsonFile& file, const JsonPlace& at) {
   if (!file.has(at) || !file.root().at(at).is_boolean()) file.fail(at, "true or false was expected");
   return file.root().at(at).get<bool>();
 }
@@ -49,7 +49,7 @@ ordered_json json_of(const LayerProfile& layer) {
           {"tensor_bytes", layer.tensor_bytes}};
 }
 
-LayerProfile layer(const JsonFile& file, const Place& at) {
+LayerProfile layer(const JsonFile& file, const JsonPlace& at) {
   file.only(at, {"name", "forward_s", "backward_s", "parameter_bytes", "activation_bytes", "output_bytes", "splittable",
                  "tensor_bytes", "forward_start_s", "backward_start_s"});
   // Profiles that do not know it have none.
@@ -73,7 +73,7 @@ ordered_json json_of(const GradientProfile& gradient) {
           {"ready_s", json_of(gradient.ready_s)}};
 }
 
-GradientProfile gradient(const JsonFile& file, const Place& at) {
+GradientProfile gradient(const JsonFile& file, const JsonPlace& at) {
   file.only(at, {"name", "elements", "rows", "ready_s"});
   GradientProfile one{.name = file.text(at / "name"),
                       .elements = whole(file, at / "elements", 0, kMost),
@@ -90,7 +90,7 @@ ordered_json json_of(const CodecProfile& codec) {
           {"ratio", codec.ratio}};
 }
 
-CodecProfile codec(const JsonFile& file, const Place& at) {
+CodecProfile codec(const JsonFile& file, const JsonPlace& at) {
   file.only(at, {"name", "encode_s_per_byte", "decode_s_per_byte", "ratio"});
   return {file.text(at / "name"), file.number(at / "encode_s_per_byte"), file.number(at / "decode_s_per_byte"),
           file.number(at / "ratio")};
@@ -105,7 +105,7 @@ ordered_json json_of(const NoiseProfile& noise) {
 }
 
 // Estimates of squares may come out below zero.
-NoiseProfile noise(const JsonFile& file, const Place& at) {
+NoiseProfile noise(const JsonFile& file, const JsonPlace& at) {
   constexpr double kAny = std::numeric_limits<double>::lowest();
   file.only(at, {"batch", "gradient_square", "trace", "loss", "steps"});
   return {file.number(at / "batch"), file.number(at / "gradient_square", kAny), file.number(at / "trace", kAny),
@@ -120,7 +120,7 @@ ordered_json list_of(const std::vector<Part>& parts) {
 }
 
 template <typename Read>
-auto each(const JsonFile& file, const Place& at, const Read& read) {
+auto each(const JsonFile& file, const JsonPlace& at, const Read& read) {
   std::vector<decltype(read(file, at))> parts;
   const auto count = file.array(at).size();
   parts.reserve(count);
@@ -129,7 +129,7 @@ auto each(const JsonFile& file, const Place& at, const Read& read) {
 }
 
 void check_order(const JsonFile& file, const Profile& profile) {
-  const Place at("/gradients");
+  const JsonPlace at("/gradients");
   if (profile.gradients.empty()) file.fail(at, "at least one gradient was expected");
   for (std::size_t i = 1; i < profile.gradients.size(); ++i) {
     if (profile.gradients[i].ready_s.p50 >= profile.gradients[i - 1].ready_s.p50) continue;
@@ -141,7 +141,7 @@ void check_order(const JsonFile& file, const Profile& profile) {
 
 Profile parse_profile(std::string_view text, const std::string& name) {
   const JsonFile file(text, name);
-  const Place top;
+  const JsonPlace top;
   file.only(top, {"format",
                   "model",
                   "data",
@@ -164,7 +164,8 @@ Profile parse_profile(std::string_view text, const std::string& name) {
                   "gradients",
                   "codecs",
                   "residuals"});
-  if (file.text(top / "format") != kFormat) file.fail(top / "format", fmt::format("\"{}\" was expected", kFormat));
+  if (file.text(top / "format") != kProfileFormat)
+    file.fail(top / "format", fmt::format("\"{}\" was expected", kProfileFormat));
   Profile profile;
   profile.file = name;
   profile.model = file.text(top / "model");
@@ -189,7 +190,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
   profile.gradients = each(file, top / "gradients", gradient);
   profile.codecs = each(file, top / "codecs", codec);
   profile.residuals =
-      each(file, top / "residuals", [](const JsonFile& all, const Place& at) { return all.number(at); });
+      each(file, top / "residuals", [](const JsonFile& all, const JsonPlace& at) { return all.number(at); });
   check_order(file, profile);
   return profile;
 }
@@ -197,7 +198,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
 Profile load_profile(const std::string& path) { return parse_profile(read_text(path), path); }
 
 ordered_json to_json(const Profile& profile) {
-  return {{"format", kFormat},
+  return {{"format", kProfileFormat},
           {"model", profile.model},
           {"data", profile.data},
           {"device", profile.device},

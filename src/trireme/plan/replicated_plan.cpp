@@ -5,15 +5,13 @@
 // micro-batches.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "trireme/base/error.h"
+#include "trireme/plan/never.h"
 #include "trireme/plan/split_costs.h"
 
 namespace trireme::plan {
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 class Replication {
  public:

@@ -42,9 +42,9 @@ double price_per_s(const Cluster& cluster, int workers) {
   return price;
 }
 
-class Search {
+class PlanSearch {
  public:
-  Search(const Question& question, const Progress& progress)
+  PlanSearch(const Question& question, const Progress& progress)
       : question_(question),
         progress_(progress),
         network_(question.cluster),
@@ -290,6 +290,6 @@ Objective parse_objective(std::string_view text) {
   throw ConfigError(fmt::format("--objective: '{}' is not one of: {}", text, fmt::join(kObjectives, ", ")));
 }
 
-Found search(const Question& question, const Progress& progress) { return Search(question, progress).run(); }
+Found search(const Question& question, const Progress& progress) { return PlanSearch(question, progress).run(); }
 
 }  // namespace trireme::plan

@@ -16,7 +16,7 @@ namespace trireme::plan {
 namespace {
 
 // Stages go at the pace of the slowest worker.
-double speed_of(const Simulation& simulation) {
+double slowest_speed(const Simulation& simulation) {
   double slowest = simulation.network.node(0).compute;
   for (int rank = 1; rank < simulation.ranks; ++rank) {
     slowest = std::min(slowest, simulation.network.node(rank).compute);
@@ -177,7 +177,7 @@ Simulated simulate_mesh(Simulation& simulation) {
     throw ConfigError(fmt::format("mesh {}: {} workers, not {}", to_text(job.mesh), job.mesh.size(), simulation.ranks));
   }
   const int batch = profile.batch * job.mesh.data;
-  const double speed = speed_of(simulation);
+  const double speed = slowest_speed(simulation);
   const auto pieces = pieces_of(profile, job.micro_batches, speed);
   std::vector<TensorCost> tensor_costs;
   for (const auto& layer : profile.layers) {
@@ -230,7 +230,7 @@ Simulated simulate_mesh(Simulation& simulation) {
 }
 
 Simulated simulate_hybrid(Simulation& simulation) {
-  const double speed = speed_of(simulation), workers = simulation.ranks;
+  const double speed = slowest_speed(simulation), workers = simulation.ranks;
   const auto pieces = pieces_of(simulation.profile, 1, speed);
   std::vector<TensorCost> tensor;
   double split = 0;  // bytes of weights, of one worker's parts

@@ -14,7 +14,7 @@ namespace {
 
 // One way to cut the first pieces into parts. Of two ways, one whose slowest part or cut and whose sum of cuts are both
 // no larger is never worse, whatever follows: only the others' front is kept.
-struct Way {
+struct Splitting {
   double slowest = 0, cuts = 0;
   std::size_t begin = 0;  // of its last part
   std::size_t from = 0;   // the way it extends, in the front of `begin`
@@ -25,7 +25,7 @@ struct Way {
 template <typename PartCost, typename Value>
 std::vector<std::size_t> cheapest(std::size_t pieces, std::size_t parts, const SplitCosts& costs, PartCost part_cost,
                                   Value value) {
-  std::vector<std::vector<std::vector<Way>>> fronts(parts + 1, std::vector<std::vector<Way>>(pieces + 1));
+  std::vector<std::vector<std::vector<Splitting>>> fronts(parts + 1, std::vector<std::vector<Splitting>>(pieces + 1));
   fronts[0][0].push_back({});
   for (std::size_t k = 1; k <= parts; ++k) {
     for (std::size_t end = k; end + parts - k <= pieces; ++end) {
@@ -34,9 +34,9 @@ std::vector<std::size_t> cheapest(std::size_t pieces, std::size_t parts, const S
         double cost = part_cost(k - 1, begin, end);
         if (std::isinf(cost)) continue;
         for (std::size_t at = 0; at < fronts[k - 1][begin].size(); ++at) {
-          const Way& way = fronts[k - 1][begin][at];
-          add_to_front(fronts[k][end], Way{std::max(way.slowest, cost), way.cuts + costs.cut(end), begin, at},
-                       &Way::slowest, &Way::cuts);
+          const Splitting& way = fronts[k - 1][begin][at];
+          add_to_front(fronts[k][end], Splitting{std::max(way.slowest, cost), way.cuts + costs.cut(end), begin, at},
+                       &Splitting::slowest, &Splitting::cuts);
         }
       }
     }
@@ -48,7 +48,7 @@ std::vector<std::size_t> cheapest(std::size_t pieces, std::size_t parts, const S
   std::size_t at = best - last.begin();
   for (std::size_t k = parts, end = pieces; k > 0; --k) {
     ends.push_back(end);
-    const Way& way = fronts[k][end][at];
+    const Splitting& way = fronts[k][end][at];
     end = way.begin;
     at = way.from;
   }
@@ -78,7 +78,7 @@ class Splitter {
       return costs_.fits(part_bytes(part, begin, end)) ? beat(begin, end) : HUGE_VAL;
     };
     split.ends = cheapest(costs_.count(), parts(), costs_, limited,
-                          [this](const Way& way) { return slowest_ * way.slowest + cuts_ * way.cuts; });
+                          [this](const Splitting& way) { return slowest_ * way.slowest + cuts_ * way.cuts; });
     if (!split.ends.empty() && chunks_ > 1 && !fits(split.ends)) {  // chunks of a stage share its memory
       auto found = search_chunks(costs_, memory_, stages_, chunks_, slowest_, cuts_);
       split.ends = found.ends;
@@ -89,7 +89,7 @@ class Splitter {
       split.ends = cheapest(
           costs_.count(), parts(), costs_,
           [this](auto part, auto begin, auto end) { return part_bytes(part, begin, end); },
-          [](const Way& way) { return way.slowest; });
+          [](const Splitting& way) { return way.slowest; });
     }
     evaluate(split);
     return split;

@@ -10,7 +10,7 @@ namespace trireme::plan {
 namespace {
 
 constexpr std::size_t kFewDistances = 4;
-constexpr double kSlack = 1e-9;  // relative
+constexpr double kLoadSlack = 1e-9;  // relative
 
 bool any_link_is_shared(const Network& network) {
   return std::ranges::any_of(network.topology().links(), [](const Link& link) { return link.shared; });
@@ -53,7 +53,7 @@ bool links_carry(const Playing& playing, const std::set<int>& distances, double 
     }
   }
   for (std::size_t i = 0; i < links.size(); ++i) {
-    if (links[i].shared && load[i] > links[i].bytes_per_s * (1 + kSlack)) return false;
+    if (links[i].shared && load[i] > links[i].bytes_per_s * (1 + kLoadSlack)) return false;
   }
   return true;
 }

@@ -12,8 +12,7 @@ namespace trireme::plan {
 namespace {
 
 std::string json_text(std::string_view text) {
-  using Json = nlohmann::json;
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 // JSON has no infinity.

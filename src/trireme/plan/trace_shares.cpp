@@ -17,21 +17,21 @@ struct Seen {
   int ranks = 0;
 };
 // By step and bucket.
-using Buckets = std::map<std::pair<std::int64_t, std::string>, Seen>;
+using SeenBuckets = std::map<std::pair<std::int64_t, std::string>, Seen>;
 
-double number(const Json& object, const char* key) {
+double number_or_0(const Json& object, const char* key) {
   auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-void add(Buckets& buckets, const Json& event) {
+void add_event(SeenBuckets& buckets, const Json& event) {
   const auto& args = event["args"];
-  const double ms = number(event, "dur") / 1e3;
-  auto& seen = buckets[{static_cast<std::int64_t>(number(args, "step")), event["name"].get<std::string>()}];
-  seen.bytes = number(args, "bytes");
+  const double ms = number_or_0(event, "dur") / 1e3;
+  auto& seen = buckets[{static_cast<std::int64_t>(number_or_0(args, "step")), event["name"].get<std::string>()}];
+  seen.bytes = number_or_0(args, "bytes");
   seen.shortest_ms = seen.ranks == 0 ? ms : std::min(seen.shortest_ms, ms);
   seen.sum_ms += ms;
-  seen.waited_ms += number(args, "waited_ms");
+  seen.waited_ms += number_or_0(args, "waited_ms");
   ++seen.ranks;
 }
 
@@ -42,7 +42,7 @@ bool is_bucket(const Json& event) {
 }
 
 // α of ms = α + β·bytes, between 0 and the mean; nothing where all are of one size.
-std::optional<double> latency_ms(const Buckets& buckets) {
+std::optional<double> latency_ms(const SeenBuckets& buckets) {
   double n = 0, x = 0, y = 0;
   for (const auto& [key, seen] : buckets) {
     ++n;
@@ -63,12 +63,12 @@ std::optional<double> latency_ms(const Buckets& buckets) {
 
 std::optional<ExchangeShares> shares_of_trace(std::string_view text, const std::string& name) {
   const JsonFile file(text, name);
-  Buckets buckets;
+  SeenBuckets buckets;
   std::set<std::int64_t> steps;
   for (const auto& event : file.array(JsonFile::Place("/traceEvents"))) {
     if (!is_bucket(event)) continue;
-    add(buckets, event);
-    steps.insert(static_cast<std::int64_t>(number(event["args"], "step")));
+    add_event(buckets, event);
+    steps.insert(static_cast<std::int64_t>(number_or_0(event["args"], "step")));
   }
   if (buckets.empty()) return std::nullopt;
   ExchangeShares shares;

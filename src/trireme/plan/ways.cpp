@@ -15,7 +15,7 @@
 namespace trireme::plan {
 namespace {
 
-constexpr int kMostWorkers = 4096;  // that `trireme train` takes
+constexpr int kMostTrained = 4096;  // that `trireme train` takes
 constexpr int kMostStages = 64, kMostParts = 16;
 
 std::vector<int> worker_counts(const Question& question, Ways& out) {
@@ -31,11 +31,11 @@ std::vector<int> worker_counts(const Question& question, Ways& out) {
   }
   std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-  if (counts.back() > kMostWorkers) {
-    std::erase_if(counts, [](int count) { return count > kMostWorkers; });
+  if (counts.back() > kMostTrained) {
+    std::erase_if(counts, [](int count) { return count > kMostTrained; });
     out.left_out.push_back(
-        {0, fmt::format("more than {} workers: one job of trireme train has no more", kMostWorkers)});
-    if (question.space.workers.empty() && counts.back() < kMostWorkers) counts.push_back(kMostWorkers);
+        {0, fmt::format("more than {} workers: one job of trireme train has no more", kMostTrained)});
+    if (question.space.workers.empty() && counts.back() < kMostTrained) counts.push_back(kMostTrained);
   }
   return counts;
 }
@@ -75,12 +75,11 @@ std::vector<MeshShape> shapes_of(const Question& question, int workers) {
 
 // Ways to save memory: by sharding, by recomputing, by both; each list in the order of what it costs.
 std::vector<std::vector<Saving>> savings_of(const MeshShape& shape) {
-  using Shard = Saving::Shard;
   std::vector<std::vector<Saving>> lists(3);
-  for (auto shard : {Shard::optimizer, Shard::gradients, Shard::parameters}) {
+  for (auto shard : {Saving::Shard::optimizer, Saving::Shard::gradients, Saving::Shard::parameters}) {
     if (shape.data > 1) lists[0].push_back({shard, 0});
   }
-  for (int every : {1, 2, 4, 8}) lists[1].push_back({Shard::none, every});
+  for (int every : {1, 2, 4, 8}) lists[1].push_back({Saving::Shard::none, every});
   for (const auto& recomputed : lists[1]) {
     for (const auto& sharded : lists[0]) lists[2].push_back({sharded.shard, recomputed.recompute_every});
   }

@@ -13,7 +13,7 @@
 namespace trireme::sync {
 namespace {
 
-Graph graph_of(const Values& values, int ranks, std::uint64_t seed) {
+Graph undirected_graph_of(const Values& values, int ranks, std::uint64_t seed) {
   return {parse_shape(values.text("graph")), ranks, seed};
 }
 
@@ -68,11 +68,12 @@ Kind gossip_dpsgd() {
           .summary = "synchronous averaging with neighbours on a graph",
           .settings = {{"graph", "ring", "who are neighbours", one_of(shape_names())}},
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<GossipDpsgd>(around.world, graph_of(values, around.world.size(), around.seed));
+            return std::make_unique<GossipDpsgd>(around.world,
+                                                 undirected_graph_of(values, around.world.size(), around.seed));
           },
           .course = [](const Values& values, const CourseAt& at) -> Course {
             Course course;
-            for (int neighbour : graph_of(values, at.ranks, at.seed).neighbours(at.rank, at.step)) {
+            for (int neighbour : undirected_graph_of(values, at.ranks, at.seed).neighbours(at.rank, at.step)) {
               course.push_back(send(Exchange::Of::model, neighbour, Moment::before_forward, Moment::after_backward));
             }
             const auto mixed = static_cast<double>(course.size());

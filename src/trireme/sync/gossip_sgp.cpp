@@ -14,7 +14,7 @@
 namespace trireme::sync {
 namespace {
 
-Graph graph_of(const Values& values, int ranks, std::uint64_t seed) {
+Graph push_graph_of(const Values& values, int ranks, std::uint64_t seed) {
   return {parse_shape(values.text("graph")), ranks, seed, static_cast<int>(values.integer("peers"))};
 }
 
@@ -111,11 +111,11 @@ Kind gossip_sgp() {
           .settings = {{"graph", "exponential", "who is pushed to", one_of(shape_names())},
                        {"peers", "1", "how many are pushed to each step (exponential, random)", whole_number(1, 64)}},
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<GossipSgp>(around.world, graph_of(values, around.world.size(), around.seed));
+            return std::make_unique<GossipSgp>(around.world, push_graph_of(values, around.world.size(), around.seed));
           },
           .course = [](const Values& values, const CourseAt& at) -> Course {
             Course course;
-            const auto targets = graph_of(values, at.ranks, at.seed).targets(at.rank, at.step);
+            const auto targets = push_graph_of(values, at.ranks, at.seed).targets(at.rank, at.step);
             for (int target : targets) {
               course.push_back(send(Exchange::Of::model, target, Moment::before_forward, Moment::after_backward));
               course.push_back(send(Exchange::Of::number, target, Moment::before_forward, Moment::after_backward));

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kTries = 25;
 constexpr int kBounces = 200;  // round trips per try
-constexpr Duration kLongest = std::chrono::seconds(1);
+constexpr Duration kLongestPing = std::chrono::seconds(1);
 
 struct alignas(128) Flag {
   std::atomic<int> value{0};
@@ -33,7 +33,7 @@ std::optional<double> core_ping_ns() {
   auto cores = cores_of_process();
   if (cores.size() < 2) return std::nullopt;
   Flag there, back;
-  auto deadline = Deadline::in(kLongest);
+  auto deadline = Deadline::in(kLongestPing);
   std::jthread echo([&] {
     bind_this_thread(cores[1]);
     for (int i = 1; i <= kTries * kBounces; ++i) {

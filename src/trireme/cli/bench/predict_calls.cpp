@@ -16,9 +16,9 @@
 namespace trireme::bench {
 namespace {
 
-constexpr std::uint64_t kFootprint = 64ULL << 20;  // per rank, over its rotating buffers
-constexpr int kMostBuffers = 64;
-constexpr double kBurstSeconds = 0.004;
+constexpr std::uint64_t kCallFootprint = 64ULL << 20;  // per rank, over its rotating buffers
+constexpr int kMostCallBuffers = 64;
+constexpr double kCallSeconds = 0.004;
 
 // Fitted at powers of four, judged half way between them.
 struct Size {
@@ -43,11 +43,12 @@ Call call_of(const CallsQuestion& question, Collective what, std::size_t bytes) 
 
 double seconds_of(Crew& crew, const Call& call, std::size_t& errors) {
   const double bytes = std::max(call_bytes(call, DType::f32), 1.0);
-  const int buffers = static_cast<int>(std::clamp(static_cast<double>(kFootprint) / bytes, 2.0, double{kMostBuffers}));
+  const int buffers =
+      static_cast<int>(std::clamp(static_cast<double>(kCallFootprint) / bytes, 2.0, double{kMostCallBuffers}));
   crew.prepare(static_cast<int>(call.what), static_cast<int>(DType::f32), static_cast<int>(Op::sum), call.count,
                buffers);
   const double once = std::max(1e-7, crew.burst(2, 4, 0).mean_us * 1e-6);
-  const auto iterations = static_cast<std::size_t>(std::clamp(kBurstSeconds / once, 5.0, 20'000.0));
+  const auto iterations = static_cast<std::size_t>(std::clamp(kCallSeconds / once, 5.0, 20'000.0));
   const auto times = crew.burst(2, iterations, once * static_cast<double>(iterations));
   errors += times.errors;
   return median(std::vector<double>(times.slowest_us.begin(), times.slowest_us.end())) * 1e-6;

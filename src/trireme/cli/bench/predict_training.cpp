@@ -18,14 +18,14 @@
 namespace trireme::bench {
 namespace {
 
-constexpr std::chrono::seconds kLongest{600};  // of one child
+constexpr std::chrono::seconds kLongestChild{600};  // of one child
 
 // Runs `trireme ARGUMENTS`, and fails as it does.
 void run_trireme(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), net::own_program());
   Output output;
   Child child(arguments, output.fd());
-  if (child.finish(kLongest) != 0) {
+  if (child.finish(kLongestChild) != 0) {
     throw Error(
         fmt::format("trireme {}: {}", fmt::join(arguments.begin() + 1, arguments.end(), " "), output.first_line()));
   }

@@ -29,12 +29,12 @@ namespace {
 using bench::Argv;
 using bench::Crew;
 
-struct Case {
+struct DdpCase {
   std::string model;
   int batch;
 };
 
-struct Options {
+struct DdpBenchOptions {
   std::string models = "resnet18:16,lenet:32,mlp-wide:32", workers = "1,2", peers, rounds = "7", threads = "1";
   std::string plan = "optimal", turn = "auto";
   double burst_s = 0.6;
@@ -43,9 +43,9 @@ struct Options {
 
 constexpr std::array kModes{"nosync", "barrier", "step"};
 
-std::vector<Case> cases_of(const std::string& text) {
+std::vector<DdpCase> cases_of(const std::string& text) {
   constexpr std::array kKnown{"resnet18", "lenet", "mlp-wide", "mlp"};
-  std::vector<Case> cases;
+  std::vector<DdpCase> cases;
   for (const auto& word : words_of(text)) {
     auto colon = word.find(':');
     std::string model = word.substr(0, colon);
@@ -75,7 +75,8 @@ Argv threads_in_environment(const std::string& threads) {
   return {"env", "OMP_NUM_THREADS=" + threads, "OPENBLAS_NUM_THREADS=" + threads};
 }
 
-std::vector<Argv> own_commands(const Options& options, const Case& which, int workers, const std::string& socket) {
+std::vector<Argv> own_commands(const DdpBenchOptions& options, const DdpCase& which, int workers,
+                               const std::string& socket) {
   Argv command = threads_in_environment(options.threads);
   auto light = (std::filesystem::path(net::own_program()).parent_path() / "trireme").string();
   command.insert(command.end(),
@@ -105,7 +106,8 @@ void check_pytorch() {
   }
 }
 
-std::vector<Argv> pytorch_commands(const Options& options, const Case& which, int workers, const std::string& socket) {
+std::vector<Argv> pytorch_commands(const DdpBenchOptions& options, const DdpCase& which, int workers,
+                                   const std::string& socket) {
   std::vector<Argv> commands;
   auto port = std::to_string(free_port());
   for (int rank = 0; rank < workers; ++rank) {
@@ -123,7 +125,7 @@ struct Measured {
   std::map<std::string, std::vector<double>> round_ms;  // the median of each round
 };
 
-nlohmann::ordered_json row(const std::string& peer, const Case& which, int workers, const Measured& measured) {
+nlohmann::ordered_json row(const std::string& peer, const DdpCase& which, int workers, const Measured& measured) {
   auto value = [&](const char* mode) { return bench::median(measured.ms.at(mode)); };
   return {{"peer", peer},
           {"model", which.model},
@@ -145,7 +147,7 @@ void progress(const std::string& text) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
 }
 
-std::map<std::string, Measured> measure(const Options& options, const Case& which, int workers) {
+std::map<std::string, Measured> measure(const DdpBenchOptions& options, const DdpCase& which, int workers) {
   bench::TemporaryFolder folder;
   std::vector<std::unique_ptr<Crew>> crews;
   auto add = [&](const std::string& name, auto&& commands) {
@@ -187,7 +189,7 @@ std::map<std::string, Measured> measure(const Options& options, const Case& whic
   return measured;
 }
 
-void print_case(const Case& which, int workers, const std::map<std::string, Measured>& measured) {
+void print_case(const DdpCase& which, int workers, const std::map<std::string, Measured>& measured) {
   for (const auto& [name, mine] : measured) {
     double overhead = paired_ratio(mine.round_ms.at("step"), mine.round_ms.at("barrier")) - 1;
     auto value = [&](const char* mode) { return bench::median(mine.ms.at(mode)); };
@@ -201,7 +203,7 @@ void print_case(const Case& which, int workers, const std::map<std::string, Meas
   std::fflush(stdout);
 }
 
-void run(const Options& options) {
+void run(const DdpBenchOptions& options) {
   for (const auto& peer : words_of(options.peers)) {
     if (peer != "pytorch") throw ConfigError(fmt::format("--peers: '{}' is not one of: pytorch", peer));
     check_pytorch();
@@ -231,7 +233,7 @@ void add_bench_ddp(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "Measure");
   bench->require_subcommand(1);
   add_bench_parallel(*bench);
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<DdpBenchOptions>();
   auto* ddp = bench->add_subcommand("ddp", "What exchanging gradients costs a training step");
   ddp->footer("example: trireme bench ddp --peers pytorch");
   ddp->add_option("--models", options->models,

@@ -22,7 +22,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-struct Case {
+struct ParallelCase {
   std::string_view name, model;
   std::string_view what;  // for people
   int workers;
@@ -40,11 +40,11 @@ Words operator+(Words words, const Words& more) {
   return words;
 }
 
-const std::vector<Case>& cases() {
+const std::vector<ParallelCase>& cases() {
   static const Words pipe{"--mesh", "pipe=2", "--pipeline", "1f1b", "--micro-batches", "8"},
       by_layers{"--mesh", "pipe=2", "--pipeline", "gpipe", "--micro-batches", "1"}, one{"--workers", "1"};
   static const Words host{"--hosts", "ns:2", "--bandwidth", "1gbit", "--workers", "2", "--steps", "24"};
-  static const std::vector<Case> all{
+  static const std::vector<ParallelCase> all{
       {"pipeline", "vgg11", "two stages, 1f1b, against layer by layer", 2,
        images(32) + Words{"--model", "vgg11", "--batch", "256", "--steps", "4", "--set", "model.args.dropout=0"}, pipe,
        by_layers},
@@ -86,12 +86,13 @@ const std::vector<Case>& cases() {
   return all;
 }
 
-struct Options {
+struct ParallelBenchOptions {
   std::string only, rounds = "3", threads = "1";
   bool json = false;
 };
 
-nlohmann::json run_once(const Case& which, const Words& side, const Options& options, const std::string& out) {
+nlohmann::json run_once(const ParallelCase& which, const Words& side, const ParallelBenchOptions& options,
+                        const std::string& out) {
   Words command{net::own_program(), "train", "--json", "--threads", options.threads, "--out", out,
                 "--trace-steps",    "0"};
   command = command + which.common + side;
@@ -119,7 +120,7 @@ nlohmann::json median_at(const std::vector<nlohmann::json>& runs, const char* pa
   return found.empty() ? nlohmann::json(nullptr) : nlohmann::json(median(found));
 }
 
-nlohmann::ordered_json measure(const Case& which, const Options& options) {
+nlohmann::ordered_json measure(const ParallelCase& which, const ParallelBenchOptions& options) {
   std::vector<nlohmann::json> cut, plain;
   const auto rounds = parse_integer(options.rounds, "--rounds", 1, 1000);
   const auto out = (std::filesystem::temp_directory_path() / fmt::format("trireme-bench-{}", ::getpid())).string();
@@ -147,7 +148,7 @@ nlohmann::ordered_json measure(const Case& which, const Options& options) {
       {"baseline_peak_mb", median_at(plain, which.name == "recompute" ? "/mesh/activations_mb" : "/mesh/state_mb")}};
 }
 
-void print(const Case& which, const nlohmann::ordered_json& row) {
+void print(const ParallelCase& which, const nlohmann::ordered_json& row) {
   auto number = [&](const char* key) { return row[key].is_number() ? row[key].get<double>() : 0.0; };
   fmt::print("{} {}: {}\n", which.name, which.model, which.what);
   fmt::print("  {:.0f} samples/s against {:.0f} ({:.2f} times); {:.2f} MB sent against {:.2f}\n", number("samples_s"),
@@ -164,7 +165,7 @@ void print(const Case& which, const nlohmann::ordered_json& row) {
   }
 }
 
-void run(const Options& options) {
+void run(const ParallelBenchOptions& options) {
   Words wanted, names;
   for (const auto& one : cases()) {
     if (std::ranges::find(names, one.name) == names.end()) names.emplace_back(one.name);
@@ -193,7 +194,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_bench_parallel(CLI::App& bench) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ParallelBenchOptions>();
   auto* command = bench.add_subcommand("parallel", "What cutting a model into stages, parts and shards gains");
   command->footer("example: trireme bench parallel --cases pipeline,tensor");
   command->add_option("--cases", options->only, "some of: pipeline, tensor, hybrid, shard, recompute (all)")

@@ -25,7 +25,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct CompareOptions {
   std::shared_ptr<TrainFlags> flags;
   std::vector<std::vector<std::string>> vary;
   std::string seeds = "1";
@@ -68,7 +68,7 @@ class Checker {
   std::set<std::string> seen_;
 };
 
-std::string fresh_folder() {
+std::string compare_folder() {
   auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
   std::tm local{};
   localtime_r(&now, &local);
@@ -79,7 +79,7 @@ std::string fresh_folder() {
   return folder;
 }
 
-void report(const train::Comparison& comparison, const std::string& folder, const Options& options) {
+void report(const train::Comparison& comparison, const std::string& folder, const CompareOptions& options) {
   if (options.json) {
     auto json = train::to_json(comparison);
     json["out"] = folder;
@@ -92,12 +92,12 @@ void report(const train::Comparison& comparison, const std::string& folder, cons
             << std::flush;
 }
 
-void run(Options& options) {
+void run(CompareOptions& options) {
   auto base = resolve(*options.flags);
   auto seeds = parse_integer(options.seeds, "--seeds", 1, 1000);
   Checker checker;
   auto comparison = train::plan_comparison(base, options.vary, seeds, std::ref(checker));
-  auto folder = base.out.empty() ? fresh_folder() : base.out;
+  auto folder = base.out.empty() ? compare_folder() : base.out;
   heed_signals();
   CompareScreen screen(comparison, train::screen_of(STDERR_FILENO), options.quiet || options.json);
   train::run_comparison(comparison, {net::own_program(), folder, &stop_request}, screen.watch());
@@ -114,7 +114,7 @@ void run(Options& options) {
 }  // namespace
 
 void add_compare(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompareOptions>();
   auto* command = app.add_subcommand("compare", "Train variants in turn and compare them");
   command->footer(
       "All flags of trireme train are understood; --out is the folder of the comparison (default runs/TIME-compare),\n"

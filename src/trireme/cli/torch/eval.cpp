@@ -15,7 +15,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct EvalOptions {
   TrainedOptions trained;
   std::string data, data_root;
   bool json = false;
@@ -64,7 +64,7 @@ std::string describe(const data::Shape& shape) {
 }
 
 // What is tested on; throws unless the model can take it.
-std::shared_ptr<const data::Dataset> open_test(const Options& options, Trained& trained, std::string& name) {
+std::shared_ptr<const data::Dataset> open_test(const EvalOptions& options, Trained& trained, std::string& name) {
   auto config = trained.config;
   config.augment = false;
   const bool other = !options.data.empty() && options.data != config.data;
@@ -97,7 +97,7 @@ void print_table(const train::ByClass& by_class, const std::vector<std::string>&
   if (by_class.of.size() > kMost) fmt::print("  and {} more classes\n", by_class.of.size() - kMost);
 }
 
-void run(const Options& options) {
+void run(const EvalOptions& options) {
   auto trained = load_trained(options.trained);
   std::string name;
   auto set = open_test(options, trained, name);
@@ -122,7 +122,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_eval(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<EvalOptions>();
   auto* command = app.add_subcommand("eval", "Test what was trained");
   command->footer("example: trireme eval --from runs/lenet-1");
   command->add_option("--from", options->trained.from, "folder of a run (its --out), or one checkpoint of it")

@@ -11,9 +11,9 @@
 
 namespace trireme::cli {
 namespace {
-std::vector<std::string> arguments;
+std::vector<std::string> given_arguments;
 }
-const std::vector<std::string>& program_arguments() { return arguments; }
+const std::vector<std::string>& program_arguments() { return given_arguments; }
 }  // namespace trireme::cli
 
 namespace {
@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   trireme::cli::add_profile(app);
   trireme::cli::add_bench_ddp(app);
   trireme::cli::add_data(app);
-  if (argc > 2) trireme::cli::arguments.assign(argv + 2, argv + argc);
+  if (argc > 2) trireme::cli::given_arguments.assign(argv + 2, argv + argc);
   int code = 1;
   try {
     auto words = trireme::cli::normalize_arguments(argc, argv);

@@ -16,7 +16,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct PredictOptions {
   TrainedOptions trained;
   std::vector<std::string> files;
   std::int64_t top = 3, tokens = 200;
@@ -35,7 +35,7 @@ std::string label_of(const data::Look& look, std::int64_t k) {
 }
 
 // One line for one sample; `probabilities` is f32 [classes].
-void print_judgement(const Options& options, const data::Look& look, const std::string& file, std::int64_t index,
+void print_judgement(const PredictOptions& options, const data::Look& look, const std::string& file, std::int64_t index,
                      const std::string& changed, const torch::Tensor& probabilities) {
   auto [values, places] = probabilities.topk(std::min(options.top, probabilities.size(0)));
   nlohmann::ordered_json line{{"file", file}}, top = nlohmann::ordered_json::array();
@@ -57,7 +57,7 @@ void print_judgement(const Options& options, const data::Look& look, const std::
   std::cout << text_of(line) << '\n';
 }
 
-void judge(const Options& options, Trained& trained, const std::string& file) {
+void judge(const PredictOptions& options, Trained& trained, const std::string& file) {
   constexpr std::int64_t kBatch = 256;
   auto read = data::read_samples(file, trained.look);
   if (!read.changed.empty() && !options.json) fmt::print(stderr, "trireme: {}: {}\n", file, read.changed);
@@ -86,7 +86,7 @@ std::int64_t draw(const torch::Tensor& scores, double temperature, std::uint64_t
   return std::min<std::int64_t>(found - begin, sums.numel() - 1);
 }
 
-void go_on(const Options& options, Trained& trained, const std::string& file, double temperature) {
+void go_on(const PredictOptions& options, Trained& trained, const std::string& file, double temperature) {
   const auto prompt = read_prompt(file);
   const auto where = file == "-" ? std::string("standard input") : file;
   auto symbols = data::to_symbols(prompt, trained.look, where);
@@ -110,7 +110,7 @@ void go_on(const Options& options, Trained& trained, const std::string& file, do
   }
 }
 
-void run(const Options& options) {
+void run(const PredictOptions& options) {
   const double temperature = parse_number(options.temperature, "--temperature");
   if (!(temperature >= 0)) throw ConfigError(fmt::format("--temperature: {} is below 0", options.temperature));
   auto trained = load_trained(options.trained);
@@ -131,7 +131,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_predict(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictOptions>();
   auto* command = app.add_subcommand("predict", "Let what was trained judge images or text");
   command->footer(
       "examples: trireme predict --from runs/lenet-1 shoe.png bag.jpg\n"

@@ -35,13 +35,13 @@ plan::Profile profile_on_threads(const train::Config& config, const train::Profi
 
 namespace {
 
-struct Options {
+struct ProfileOptions {
   std::shared_ptr<TrainFlags> flags;
   std::string out, noise_steps = "20";
   bool json = false, quiet = false;
 };
 
-train::ProfilerOptions profiler_options(const train::Config& config, const Options& options, int rank) {
+train::ProfilerOptions profiler_options(const train::Config& config, const ProfileOptions& options, int rank) {
   train::ProfilerOptions how;
   if (config.steps > 0) how.steps = static_cast<int>(std::clamp<std::int64_t>(config.steps, 3, 100'000));
   how.noise_steps = static_cast<int>(parse_integer(options.noise_steps, "--noise-steps", 0, 1'000'000));
@@ -51,7 +51,7 @@ train::ProfilerOptions profiler_options(const train::Config& config, const Optio
   return how;
 }
 
-void report(const plan::Profile& profile, const Options& options) {
+void report(const plan::Profile& profile, const ProfileOptions& options) {
   if (!options.out.empty()) plan::save_profile(profile, options.out);
   if (options.json) {
     std::cout << plan::to_json(profile).dump() << std::endl;
@@ -62,7 +62,7 @@ void report(const plan::Profile& profile, const Options& options) {
 }
 
 // One of the workers that were started to compute at the same time.
-void run_worker(const train::Config& config, const net::WorldSpec& spec, const Options& options) {
+void run_worker(const train::Config& config, const net::WorldSpec& spec, const ProfileOptions& options) {
   train::set_compute_threads(train::compute_threads(config, spec.local_size));
   auto workload = train::prepare(config, spec.local_rank);
   auto world = init();
@@ -90,7 +90,7 @@ void run_as_processes(const train::Config& config, const std::vector<std::string
   if (result.exit_code != 0) throw Exit{result.exit_code};
 }
 
-void run(const Options& options, const std::vector<std::string>& arguments) {
+void run(const ProfileOptions& options, const std::vector<std::string>& arguments) {
   const auto config = resolve(*options.flags);
   if (config.hosts != "none") throw ConfigError("--hosts: a profile is of this host; leave it out");
   const auto spec = net::world_from_environment();
@@ -104,7 +104,7 @@ void run(const Options& options, const std::vector<std::string>& arguments) {
 }  // namespace
 
 void add_profile(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ProfileOptions>();
   auto* command = app.add_subcommand("profile", "Measure what a step of a model costs here");
   command->footer("example: trireme profile --model resnet18 --data cifar10 --batch 16 -o profile.json");
   options->flags = add_train_flags(*command);

@@ -31,7 +31,7 @@
 namespace trireme::cli {
 namespace {
 
-struct Options {
+struct TrainCommand {
   std::shared_ptr<TrainFlags> flags;
   std::string resume, plan_file, nodes = "1", node, endpoint, bind, key_file, remote_servers = "0", ps_endpoint;
   std::optional<plan::PlanFile> plan = {};
@@ -50,7 +50,7 @@ std::int64_t milliseconds() {
 
 // The first asks for a checkpoint and an orderly end, a later one ends at once. A terminal and a launcher may each send
 // the same.
-void on_signal(int number) {
+void on_stop_signal(int number) {
   constexpr std::int64_t kSameMs = 300;
   if (asked_to_stop == 0) {
     asked_to_stop = number;
@@ -61,12 +61,12 @@ void on_signal(int number) {
   }
 }
 
-train::Verbosity verbosity(const Options& options) {
+train::Verbosity verbosity(const TrainCommand& options) {
   if (options.json) return train::Verbosity::kSilent;
   return options.quiet ? train::Verbosity::kQuiet : train::Verbosity::kNormal;
 }
 
-train::Config resolve_all(Options& options) {
+train::Config resolve_all(TrainCommand& options) {
   if (!options.plan_file.empty()) options.plan = plan::load_plan(options.plan_file);
   const auto* plan = options.plan ? &*options.plan : nullptr;
   if (!options.resumes) return resolve(*options.flags, {}, plan);
@@ -89,14 +89,14 @@ trireme::Options world_options(const train::Config& config) {
   return options;
 }
 
-train::TrainOptions train_options(const Options& options) {
+train::TrainOptions train_options(const TrainCommand& options) {
   train::TrainOptions how{options.resumes, verbosity(options), &asked_to_stop};
   if (options.plan) how.predicted = train::Prediction::Told{options.plan->predicted, ""};
   return how;
 }
 
 // Says how it ended, where this is the first worker.
-void report(const train::TrainResult& result, const train::Config& config, int rank, const Options& options) {
+void report(const train::TrainResult& result, const train::Config& config, int rank, const TrainCommand& options) {
   if (rank == 0) {
     if (options.json) std::cout << result.summary.dump() << std::endl;
     if (result.stopped) fmt::print(stderr, "trireme: stopped; go on with: trireme train --resume {}\n", config.out);
@@ -105,7 +105,7 @@ void report(const train::TrainResult& result, const train::Config& config, int r
 }
 
 // One worker: in a process of its own, or a thread of this one.
-void work(const train::Config& config, train::Workload& workload, Communicator& world, const Options& options) {
+void work(const train::Config& config, train::Workload& workload, Communicator& world, const TrainCommand& options) {
   train::TrainResult result;
   try {
     train::WorldCrew crew(world);
@@ -127,7 +127,7 @@ void work(const train::Config& config, train::Workload& workload, Communicator& 
 
 // One worker of a parameter server. Over `world` it only tells how good the model is.
 void work_with_servers(const train::Config& config, train::Workload& workload, Communicator& world, int rank,
-                       const std::string& at, const Options& options) {
+                       const std::string& at, const TrainCommand& options) {
   train::TrainResult result;
   {
     ps::Client client({.at = at, .key = net::key_from_environment(net::process_environment()), .rank = rank});
@@ -146,7 +146,7 @@ bool told_to_stop() {
   return asked_to_stop != 0;
 }
 
-void run_worker(const train::Config& config, const net::WorldSpec& spec, const Options& options) {
+void run_worker(const train::Config& config, const net::WorldSpec& spec, const TrainCommand& options) {
   try {
     train::set_compute_threads(train::compute_threads(config, spec.local_size));
     auto workload = train::prepare(config, spec.local_rank);
@@ -165,7 +165,7 @@ void run_worker(const train::Config& config, const net::WorldSpec& spec, const O
   }
 }
 
-Cast cast_for(const train::Config& config, const Options& options) {
+Cast cast_for(const train::Config& config, const TrainCommand& options) {
   auto cast = cast_of(config, static_cast<int>(parse_integer(options.remote_servers, "--remote-servers", 0, 4096)));
   if (cast.remote > 0 && options.ps_endpoint.empty()) {
     throw ConfigError("--remote-servers: they must find us; add --ps-endpoint HOST:PORT");
@@ -174,7 +174,7 @@ Cast cast_for(const train::Config& config, const Options& options) {
 }
 
 // One of the processes that run_as_processes started.
-void run_with_servers(const train::Config& config, const net::WorldSpec& spec, const Options& options) {
+void run_with_servers(const train::Config& config, const net::WorldSpec& spec, const TrainCommand& options) {
   const auto cast = cast_for(config, options);
   const auto key = net::key_from_environment(net::process_environment());
   const std::string at = ps::client_options_from_environment().at;
@@ -190,7 +190,7 @@ void run_with_servers(const train::Config& config, const net::WorldSpec& spec, c
   if (server) server->wait(Deadline::in_seconds(config.timeout));
 }
 
-void run_as_threads(const train::Config& config, const Options& options) {
+void run_as_threads(const train::Config& config, const TrainCommand& options) {
   int threads = train::compute_threads(config, static_cast<int>(config.workers));
   train::set_compute_threads(threads);
   std::optional<Exit> exit;
@@ -232,7 +232,7 @@ void check_hosts(const train::Config& config, const std::string& launcher) {
 }
 
 // This very command line, for each worker, with the folder decided once for all.
-void run_as_processes(const train::Config& config, const Options& options, std::vector<std::string> arguments) {
+void run_as_processes(const train::Config& config, const TrainCommand& options, std::vector<std::string> arguments) {
   net::LaunchSpec spec;
   spec.name = "trireme train";
   spec.command = {net::own_program(), "train"};
@@ -286,15 +286,15 @@ void run_as_processes(const train::Config& config, const Options& options, std::
   if (result.exit_code != 0) throw Exit{result.exit_code};
 }
 
-void run(Options& options, const std::vector<std::string>& arguments) {
+void run(TrainCommand& options, const std::vector<std::string>& arguments) {
   auto config = resolve_all(options);
   if (config.algorithm != "auto") find_algorithm(Collective::all_reduce, config.algorithm);
   if (options.print_config) {
     std::cout << train::to_json(config).dump(2) << std::endl;
     return;
   }
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
+  std::signal(SIGINT, on_stop_signal);
+  std::signal(SIGTERM, on_stop_signal);
   auto spec = net::world_from_environment();
   if (config.out.empty()) config.out = fresh_folder(config);
   if (spec.launcher != "none") check_hosts(config, spec.launcher);
@@ -312,7 +312,7 @@ void run(Options& options, const std::vector<std::string>& arguments) {
 }  // namespace
 
 void add_train(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TrainCommand>();
   auto* command = app.add_subcommand("train", "Train a model on several workers");
   command->footer("example: trireme train --model resnet18 --data cifar10 --workers 2 --epochs 10");
   options->flags = add_train_flags(*command);

@@ -14,8 +14,6 @@
 namespace trireme::net {
 namespace {
 
-constexpr auto kSayWaiting = std::chrono::milliseconds(700);
-
 class Hub : public NodeLink {
  public:
   Hub(EventLoop& loop, const NodeSpec& spec, const Placement& offer, NodeEvents events);

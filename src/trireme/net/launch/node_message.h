@@ -9,6 +9,7 @@ enum class NodeMessage : std::uint8_t { join = 1, welcome, beat, failed, stop, d
 
 constexpr auto kBeat = std::chrono::milliseconds(250);
 constexpr auto kSettle = std::chrono::seconds(1);
+constexpr auto kSayWaiting = std::chrono::milliseconds(700);  // others may be late without a word for this long
 // The session of the launchers' handshake; the workers' own has the job's name.
 constexpr std::string_view kLaunchSession = "launch";
 

@@ -14,7 +14,6 @@ namespace {
 
 constexpr auto kConnect = std::chrono::milliseconds(500);
 constexpr auto kRetry = std::chrono::milliseconds(100);
-constexpr auto kSayWaiting = std::chrono::milliseconds(700);
 
 template <typename Plain>
 std::string_view plain_bytes(const Plain& value) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr auto kShowUnfinishedAfter = std::chrono::milliseconds(300);
 constexpr std::size_t kLongestLine = 1 << 20;  // a longer one is shown in pieces
-constexpr std::size_t kBacklog = 1 << 20;      // beyond it the workers wait
+constexpr std::size_t kMostBacklog = 1 << 20;  // beyond it the workers wait
 
 bool same_file(int a, int b) {
   struct stat x {
@@ -63,7 +63,7 @@ void OutputMux::watch(Stream& stream) {
   stream.watched = true;
   loop_.watch(stream.pipe.get(), EPOLLIN, [this, &stream](std::uint32_t) {
     read_some(stream);
-    if (stream.watched && stream.target->outlet.backlog() > kBacklog) {
+    if (stream.watched && stream.target->outlet.backlog() > kMostBacklog) {
       loop_.forget(stream.pipe.get());
       stream.watched = false;
     }
