@@ -1,7 +1,8 @@
 #include "trireme/parallel/flat.h"
 
+#include <c10/core/DeviceGuard.h>
+
 #include "trireme/grad/bucket_memory.h"
-#include "trireme/parallel/memory.h"
 
 namespace trireme::parallel {
 namespace {
@@ -21,7 +22,11 @@ std::size_t up_to(std::size_t count, std::size_t multiple) { return (count + mul
 }  // namespace
 
 Flat::Flat(Exchange& exchange, std::vector<FlatPart> parts, bool learning, bool stays_whole)
-    : exchange_(exchange), parts_(std::move(parts)), learning_(learning), stays_whole_(stays_whole) {
+    : exchange_(exchange),
+      parts_(std::move(parts)),
+      device_(parts_.front().parameter.device()),
+      learning_(learning),
+      stays_whole_(stays_whole) {
   torch::NoGradGuard no_grad;
   const std::size_t line = 64 / c10::elementSize(type());
   std::size_t end = 0;
@@ -32,7 +37,7 @@ Flat::Flat(Exchange& exchange, std::vector<FlatPart> parts, bool learning, bool 
   }
   auto& comm = exchange_.comm();
   shard_elements_ = up_to(std::max(end, line), line * ranks()) / ranks();
-  whole_ = heap_tensor(comm, elements(), type(), MemoryClass::parameters);
+  whole_ = room(elements(), MemoryClass::parameters);
   whole_.zero_();
   for (auto& part : parts_) {
     // As the parameter's own strides where they are dense (channels last), else contiguous.
@@ -46,10 +51,15 @@ Flat::Flat(Exchange& exchange, std::vector<FlatPart> parts, bool learning, bool 
   if (stays_whole_) {
     shard_ = own;
   } else {
-    shard_ = heap_tensor(comm, shard_elements_, type(), MemoryClass::parameters);
+    shard_ = room(shard_elements_, MemoryClass::parameters);
     shard_.copy_(own);
     release();
   }
+}
+
+torch::Tensor Flat::room(std::size_t elements, MemoryClass what) const {
+  if (device_.is_cpu()) return heap_tensor(exchange_.comm(), elements, type(), what);
+  return torch::empty({static_cast<std::int64_t>(elements)}, parts_.front().parameter.options().requires_grad(false));
 }
 
 Flat::Range Flat::owned(const FlatPart& part, int rank) const {
@@ -71,17 +81,36 @@ torch::Tensor Flat::view(const torch::Tensor& whole, const FlatPart& part) const
 
 void Flat::start_gather() {
   if (state_ != State::away) return;
-  if (!stays_whole_) {
-    whole_.storage().set_data_ptr(heap_memory(exchange_.comm(), bytes(), MemoryClass::parameters));
+  torch::NoGradGuard no_grad;
+  auto& comm = exchange_.comm();
+  if (device_.is_cpu()) {
+    if (!stays_whole_) whole_.storage().set_data_ptr(heap_memory(comm, bytes(), MemoryClass::parameters));
+    gather_ = exchange_.all_gather(view_of(shard_), view_of(whole_));
+  } else {
+    leaving_ = heap_tensor(comm, shard_elements_, type(), MemoryClass::parameters).copy_(shard_);
+    arriving_ = heap_tensor(comm, elements(), type(), MemoryClass::parameters);
+    gather_ = exchange_.all_gather(view_of(leaving_), view_of(arriving_));
   }
-  gather_ = exchange_.all_gather(view_of(shard_), view_of(whole_));
   state_ = State::coming;
 }
 
 void Flat::need() {
   start_gather();
-  if (state_ == State::coming) exchange_.wait(gather_);
+  if (state_ == State::coming) land();
   state_ = State::there;
+}
+
+void Flat::land() {
+  exchange_.wait(gather_);
+  if (device_.is_cpu()) return;
+  torch::NoGradGuard no_grad;
+  if (!stays_whole_) {
+    c10::DeviceGuard guard(device_);
+    whole_.storage().set_data_ptr(c10::GetAllocator(device_.type())->allocate(bytes()));
+  }
+  whole_.copy_(arriving_);
+  leaving_.reset();
+  arriving_.reset();
 }
 
 void Flat::outdate() {
@@ -92,8 +121,8 @@ void Flat::outdate() {
 
 void Flat::release() {
   if (stays_whole_ || state_ == State::away) return;
-  if (state_ == State::coming) exchange_.wait(gather_);
-  whole_.storage().set_data_ptr(c10::DataPtr(nullptr, c10::Device(c10::DeviceType::CPU)));
+  if (state_ == State::coming) land();
+  whole_.storage().set_data_ptr(c10::DataPtr(nullptr, device_));
   state_ = State::away;
 }
 

@@ -2,6 +2,7 @@
 //
 // P workers; the parameters lie one after the other, each from a multiple of 64 bytes on; the end is padded so that
 // all shards are of one size. Worker r owns elements r·S … (r+1)·S − 1: of a parameter the whole, a piece or nothing.
+// Memory of a device travels through a twin in the host's heap, which is there while it does.
 #pragma once
 #include <torch/torch.h>
 
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "trireme/parallel/exchange.h"
+#include "trireme/parallel/memory.h"
 #include "trireme/parallel/tensor_collectives.h"
 
 namespace trireme::parallel {
@@ -22,8 +24,8 @@ struct FlatPart {
 
 class Flat {
  public:
-  // Parameters of one type, which become views. `stays_whole`: each worker keeps all of it, and the shard is a part of
-  // that. Otherwise whole weights are there from need() to release() only.
+  // Parameters of one type on one device, which become views. `stays_whole`: each worker keeps all of it, and the shard
+  // is a part of that. Otherwise whole weights are there from need() to release() only.
   Flat(Exchange& exchange, std::vector<FlatPart> parts, bool learning, bool stays_whole);
 
   const std::vector<FlatPart>& parts() const { return parts_; }
@@ -33,6 +35,9 @@ class Flat {
   std::size_t shard_elements() const { return shard_elements_; }
   std::size_t bytes() const { return elements() * c10::elementSize(type()); }
   int ranks() const { return exchange_.comm().size(); }
+  torch::Device device() const { return device_; }
+  // A row of elements where the parameters are, not set to anything: in the heap, if they are on the host.
+  torch::Tensor room(std::size_t elements, MemoryClass what) const;
 
   // The elements of a part that a worker owns, counted from the part's first.
   struct Range {
@@ -63,12 +68,16 @@ class Flat {
  private:
   enum class State { away, coming, there };
 
+  void land();
+
   Exchange& exchange_;
   std::vector<FlatPart> parts_;
+  const torch::Device device_;
   const bool learning_, stays_whole_;
   std::size_t shard_elements_ = 0;
   torch::Tensor whole_;  // its storage has no memory while the weights are away
   torch::Tensor shard_;
+  torch::Tensor leaving_, arriving_;  // twins of a device's shard and whole, while a gather is under way
   State state_ = State::there;
   Work gather_;
 };

@@ -11,13 +11,13 @@ FlatGradients::FlatGradients(Exchange& exchange, const Flat& flat, Op op, bool s
     make_room();
     shard_ = whole_.narrow(0, exchange_.comm().rank() * own, own);
   } else {
-    shard_ = heap_tensor(exchange_.comm(), flat.shard_elements(), flat.type(), MemoryClass::gradients);
+    shard_ = flat.room(flat.shard_elements(), MemoryClass::gradients);
   }
 }
 
 void FlatGradients::make_room() {
   if (whole_.defined()) return;
-  whole_ = heap_tensor(exchange_.comm(), flat_.elements(), flat_.type(), MemoryClass::gradients);
+  whole_ = flat_.room(flat_.elements(), MemoryClass::gradients);
   std::size_t end = 0;  // between parts nothing is ever written, and yet it is added up
   for (const auto& part : flat_.parts()) {
     whole_.slice(0, end, part.offset).zero_();
@@ -47,10 +47,14 @@ void FlatGradients::add(std::size_t part, const torch::Tensor& gradient) {
 
 void FlatGradients::scatter() {
   if (!collected_) collect([](std::size_t, const torch::Tensor&) {});
-  auto into = shard_;
-  if (sums_ > 0)
-    into = arriving_ = heap_tensor(exchange_.comm(), flat_.shard_elements(), flat_.type(), MemoryClass::gradients);
-  work_ = exchange_.reduce_scatter(view_of(whole_), view_of(into), op_);
+  const auto twin = [&](std::size_t elements) {
+    return heap_tensor(exchange_.comm(), elements, flat_.type(), MemoryClass::gradients);
+  };
+  const bool on_host = flat_.device().is_cpu();
+  if (!on_host) leaving_ = twin(flat_.elements()).copy_(whole_);
+  if (!on_host || sums_ > 0) arriving_ = twin(flat_.shard_elements());
+  work_ = exchange_.reduce_scatter(view_of(on_host ? whole_ : leaving_),
+                                   view_of(arriving_.defined() ? arriving_ : shard_), op_);
   under_way_ = true;
   ++sums_;
   if (!exchange_.background()) settle();
@@ -63,8 +67,10 @@ void FlatGradients::settle() {
   collected_ = false;
   if (arriving_.defined()) {
     torch::NoGradGuard no_grad;
-    shard_.add_(arriving_);
+    const auto here = arriving_.to(flat_.device());
+    sums_ > 1 ? shard_.add_(here) : shard_.copy_(here);
     arriving_.reset();
+    leaving_.reset();
   }
   if (!stays_whole_) whole_.reset();
 }

@@ -48,7 +48,8 @@ class FlatGradients {
   const Op op_;
   const bool stays_whole_;
   torch::Tensor whole_, shard_;
-  torch::Tensor arriving_;  // a sum on its way that is not the first
+  torch::Tensor leaving_;   // the twin of a device's whole, while its sum is under way
+  torch::Tensor arriving_;  // a sum on its way that is not the first, or is for a device
   bool collected_ = false, under_way_ = false;
   int sums_ = 0;  // started in this step
   Work work_;

@@ -187,7 +187,7 @@ void Sharded::sum_tied(Communicator& stages, const std::vector<std::string>& par
     if (!std::ranges::count(parameters, name)) continue;
     TRIREME_CHECK(impl_->place_of(name).unit->flat.parts().size() == 1);
     if (!piece.grad().defined()) piece.mutable_grad() = torch::zeros_like(piece);
-    stages.all_reduce(view_of(piece.grad()));
+    all_reduce_in_place(piece.grad(), stages);
   }
 }
 
@@ -257,9 +257,7 @@ void average_buffers(Communicator& data, const nn::Named& buffers) {
   torch::NoGradGuard no_grad;
   for (const auto& [name, buffer] : buffers) {
     if (!buffer.is_floating_point()) continue;
-    auto host = buffer.detach().contiguous();
-    data.all_reduce(view_of(host), Op::avg);
-    if (host.data_ptr() != buffer.data_ptr()) buffer.detach().copy_(host);
+    all_reduce_in_place(buffer.detach(), data, Op::avg);
   }
 }
 

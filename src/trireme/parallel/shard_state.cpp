@@ -51,7 +51,7 @@ torch::Tensor assemble(Communicator& comm, const Flat& flat, const FlatPart& par
   for (int rank = 0; rank < comm.size(); ++rank) {
     const auto range = flat.owned(part, rank);
     if (range.count() == 0 || !has[rank]) continue;
-    torch::Tensor here = mine.defined() ? mine.contiguous() : mine;
+    torch::Tensor here = mine.defined() ? mine.to(torch::kCPU).contiguous() : mine;
     if (whole.defined()) {
       here = part_of(memory_of(whole), range);
       if (rank == comm.rank()) here.copy_(mine);
@@ -216,7 +216,7 @@ nn::Named Sharded::whole_state(const nn::Named& of_shards, At at) {
         }
         tensor = assemble(comm, place.unit->flat, *place.part, tensor, type, has, at);
       } else {
-        auto memory = comm.rank() == first ? tensor.detach().clone(at::MemoryFormat::Contiguous)
+        auto memory = comm.rank() == first ? tensor.detach().to(torch::kCPU).clone(at::MemoryFormat::Contiguous)
                                            : torch::empty(entry.sizes, type);
         move(comm, memory, first, at);
         tensor = receives(comm, at) ? memory : torch::Tensor();
@@ -236,7 +236,8 @@ nn::Named Sharded::shard_state(const nn::Named& whole) const {
     const auto own = place.unit->flat.owned(*place.part, impl_->comm.rank());
     if (own.count() == 0) continue;
     const bool piece = tensor.is_floating_point() && tensor.sizes() == place.part->parameter.sizes();
-    mine.emplace_back(name, piece ? part_of(laid_out(tensor, place.part->parameter), own).clone() : tensor.clone());
+    auto own_part = piece ? part_of(laid_out(tensor, place.part->parameter), own) : tensor;
+    mine.emplace_back(name, own_part.clone().to(piece ? place.unit->flat.device() : tensor.device()));
   }
   return mine;
 }

@@ -1,6 +1,4 @@
 // From the parameters of segments to units of flat memory, and from those to the pieces that this worker steps.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <exception>
@@ -68,10 +66,6 @@ void Sharded::Impl::build(const std::vector<nn::Named>& given) {
   for (std::size_t segment = 0; segment < given.size(); ++segment) {
     for (const auto& [name, tensor] : given[segment]) {
       outline.push_back({name, tensor});
-      if (!tensor.is_cpu()) {
-        throw ConfigError(
-            fmt::format("shard: parameter '{}' is on {}; sharding is for the CPU", name, tensor.device().str()));
-      }
       grad::element_type(outline.back());
       auto [at, fresh] = number.emplace(tensor.unsafeGetTensorImpl(), found.size());
       if (fresh) found.push_back({{name, {}, tensor}, {}});
@@ -92,7 +86,7 @@ void Sharded::Impl::build(const std::vector<nn::Named>& given) {
 
   auto kind = [&](const Found& entry) {
     const auto& [name, others, tensor, offset, count] = entry.part;
-    return std::tuple(entry.segments, tensor.scalar_type(), tensor.requires_grad(),
+    return std::tuple(entry.segments, tensor.scalar_type(), tensor.device().str(), tensor.requires_grad(),
                       options.apart.contains(name) ? name : std::string());
   };
   std::vector<bool> taken(found.size());

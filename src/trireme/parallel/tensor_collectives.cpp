@@ -63,6 +63,12 @@ View view_of(const torch::Tensor& tensor) {
   return {tensor.data_ptr(), static_cast<std::size_t>(tensor.numel()), checked_type(tensor)};
 }
 
+void all_reduce_in_place(torch::Tensor tensor, Communicator& comm, Op op) {
+  auto host = on_host(tensor);
+  comm.all_reduce(view_of(host), op);
+  if (host.data_ptr() != tensor.data_ptr()) tensor.copy_(host);
+}
+
 torch::Tensor all_reduced(const torch::Tensor& mine, Communicator& comm, Op op) {
   auto in = on_host(mine), out = torch::empty_like(in);
   comm.all_reduce(view_of(in), view_of(out), op);

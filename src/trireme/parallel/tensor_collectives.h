@@ -13,6 +13,7 @@ namespace trireme::parallel {
 // A contiguous tensor of the host as collectives see it. Throws ConfigError for an element type they do not know.
 View view_of(const torch::Tensor& tensor);
 
+void all_reduce_in_place(torch::Tensor tensor, Communicator& comm, Op op = Op::sum);
 torch::Tensor all_reduced(const torch::Tensor& mine, Communicator& comm, Op op = Op::sum);
 // The parts of all ranks along a dimension. `sizes`: of each rank's part; where they differ the wire carries the
 // largest.
