@@ -62,6 +62,11 @@ torch::Tensor Flat::room(std::size_t elements, MemoryClass what) const {
   return torch::empty({static_cast<std::int64_t>(elements)}, parts_.front().parameter.options().requires_grad(false));
 }
 
+// Copies from and to memory that is not pinned are many times slower.
+torch::Tensor Flat::twin(std::size_t elements) const {
+  return torch::empty({static_cast<std::int64_t>(elements)}, torch::TensorOptions(type()).pinned_memory(true));
+}
+
 Flat::Range Flat::owned(const FlatPart& part, int rank) const {
   const std::size_t first = rank * shard_elements_;
   const std::size_t begin = std::clamp(first, part.offset, part.offset + part.count);
@@ -82,13 +87,14 @@ torch::Tensor Flat::view(const torch::Tensor& whole, const FlatPart& part) const
 void Flat::start_gather() {
   if (state_ != State::away) return;
   torch::NoGradGuard no_grad;
-  auto& comm = exchange_.comm();
   if (device_.is_cpu()) {
-    if (!stays_whole_) whole_.storage().set_data_ptr(heap_memory(comm, bytes(), MemoryClass::parameters));
+    if (!stays_whole_) {
+      whole_.storage().set_data_ptr(heap_memory(exchange_.comm(), bytes(), MemoryClass::parameters));
+    }
     gather_ = exchange_.all_gather(view_of(shard_), view_of(whole_));
   } else {
-    leaving_ = heap_tensor(comm, shard_elements_, type(), MemoryClass::parameters).copy_(shard_);
-    arriving_ = heap_tensor(comm, elements(), type(), MemoryClass::parameters);
+    leaving_ = twin(shard_elements_).copy_(shard_);
+    arriving_ = twin(elements());
     gather_ = exchange_.all_gather(view_of(leaving_), view_of(arriving_));
   }
   state_ = State::coming;

@@ -2,7 +2,7 @@
 //
 // P workers; the parameters lie one after the other, each from a multiple of 64 bytes on; the end is padded so that
 // all shards are of one size. Worker r owns elements r·S … (r+1)·S − 1: of a parameter the whole, a piece or nothing.
-// Memory of a device travels through a twin in the host's heap, which is there while it does.
+// What is on a device travels through a twin in pinned memory of the host, which is there while it does.
 #pragma once
 #include <torch/torch.h>
 
@@ -38,6 +38,8 @@ class Flat {
   torch::Device device() const { return device_; }
   // A row of elements where the parameters are, not set to anything: in the heap, if they are on the host.
   torch::Tensor room(std::size_t elements, MemoryClass what) const;
+  // Its twin on the host, for a device.
+  torch::Tensor twin(std::size_t elements) const;
 
   // The elements of a part that a worker owns, counted from the part's first.
   struct Range {

@@ -47,12 +47,13 @@ void FlatGradients::add(std::size_t part, const torch::Tensor& gradient) {
 
 void FlatGradients::scatter() {
   if (!collected_) collect([](std::size_t, const torch::Tensor&) {});
-  const auto twin = [&](std::size_t elements) {
-    return heap_tensor(exchange_.comm(), elements, flat_.type(), MemoryClass::gradients);
-  };
   const bool on_host = flat_.device().is_cpu();
-  if (!on_host) leaving_ = twin(flat_.elements()).copy_(whole_);
-  if (!on_host || sums_ > 0) arriving_ = twin(flat_.shard_elements());
+  if (!on_host) {
+    leaving_ = flat_.twin(flat_.elements()).copy_(whole_);
+    arriving_ = flat_.twin(flat_.shard_elements());
+  } else if (sums_ > 0) {
+    arriving_ = flat_.room(flat_.shard_elements(), MemoryClass::gradients);
+  }
   work_ = exchange_.reduce_scatter(view_of(on_host ? whole_ : leaving_),
                                    view_of(arriving_.defined() ? arriving_ : shard_), op_);
   under_way_ = true;
