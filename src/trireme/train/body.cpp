@@ -54,11 +54,11 @@ Body::Body(const Config& config, Workload& work, Mesh& mesh)
   parameters_ = train::parameter_count(*work.model);
   PipelineOptions options;
   options.schedule = config.pipeline;
-  options.micro_batches = static_cast<int>(config.micro_batches);
+  options.micro_batches = static_cast<int>(micro_batches_of(config));
   options.chunks = static_cast<int>(config.chunks);
   options.vertical_sync = config.vertical_sync;
   options.recompute = recompute_of(config.recompute);
-  const auto samples = (config.batch * config.accumulate + config.micro_batches - 1) / config.micro_batches;
+  const auto samples = (config.batch * config.accumulate + options.micro_batches - 1) / options.micro_batches;
   auto example = first_samples(work, samples);
   if (config.hybrid == "alexnet") options.micro_batches = 1;  // what is gathered is gathered once
   if (mesh.shape().tensor > 1 || config.hybrid == "alexnet") split_layers(example);
@@ -253,7 +253,7 @@ std::uint64_t Body::bytes_sent() { return pipeline_->bytes_sent() + mesh_.tensor
 std::string Body::describe() const {
   auto text = plan::to_text(mesh_.shape());
   if (mesh_.shape().pipe > 1) {
-    text += fmt::format("; {}, {} micro-batches; {}", config_.pipeline, config_.micro_batches, split_);
+    text += fmt::format("; {}, {} micro-batches; {}", config_.pipeline, micro_batches_of(config_), split_);
   }
   if (gathers_batch()) text += "; convolutions by samples, the layers behind them in parts";
   if (config_.shard != "none") text += fmt::format("; shards of {}", config_.shard);

@@ -44,7 +44,7 @@ nlohmann::json Body::memory_numbers() {
   const auto& kind = pipelines::find_kind(config_.pipeline);
   const int chunks = kind.in_chunks ? static_cast<int>(config_.chunks) : 1;
   const int held_at_once =
-      kind.most_held(mesh_.shape().pipe, static_cast<int>(config_.micro_batches), chunks, mesh_.place().pipe);
+      kind.most_held(mesh_.shape().pipe, static_cast<int>(micro_batches_of(config_)), chunks, mesh_.place().pipe);
   return {{"state_mb", state_ / kMega},
           {"state_formula_mb", formula.total() / kMega},
           {"activations_mb", activations_ / kMega},
@@ -58,7 +58,7 @@ Body::StageTimes Body::stage_times(double seconds) {
   const int stages = mesh_.shape().pipe, stage = mesh_.place().pipe;
   const auto& usage = pipeline_->usage();
   const double steps = static_cast<double>(std::max<std::int64_t>(usage.steps, 1));
-  const double per = 1 / (steps * static_cast<double>(config_.micro_batches));
+  const double per = 1 / (steps * static_cast<double>(micro_batches_of(config_)));
   // A sum in which every part, and behind them every stage, has a place of its own.
   constexpr std::size_t kNumbers = 3;
   const auto parts = static_cast<std::size_t>(pipeline_->parts());
@@ -103,7 +103,7 @@ Body::Report Body::report(double seconds) {
       numbers["activations_mb"].get<double>(), numbers["activations_formula_mb"].get<double>()));
   if (stages < 2) return report;
   const auto times = stage_times(seconds);
-  const auto schedule = pipelines::make(config_.pipeline, stages, static_cast<int>(config_.micro_batches),
+  const auto schedule = pipelines::make(config_.pipeline, stages, static_cast<int>(micro_batches_of(config_)),
                                         static_cast<int>(config_.chunks));
   const auto formula = pipelines::time_of(schedule, times.of_parts);
   numbers["bubble"] = 1 - times.busy;

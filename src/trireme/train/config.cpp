@@ -77,7 +77,8 @@ constexpr std::array kFields{
     Field{"sync.straggle", "--straggle", "slow workers down: rank=1,factor=3 or random,p=0.1,ms=50", &C::straggle},
     Field{"parallel.mesh", "--mesh", "data=N,pipe=N,tensor=N: replicas, stages, parts of layers; or auto", &C::mesh},
     Field{"parallel.pipeline", "--pipeline", "how stages take turns; one of", &C::pipeline},
-    Field{"parallel.micro_batches", "--micro-batches", "into which a batch is cut for the pipeline", &C::micro_batches},
+    Field{"parallel.micro_batches", "--micro-batches", "into which a batch is cut; 0: 8 for a pipeline, else 1",
+          &C::micro_batches},
     Field{"parallel.chunks", "--chunks", "interleaved: parts of the model in each stage", &C::chunks},
     Field{"parallel.vertical_sync", "--vertical-sync", "pipedream: all stages use the weights the first one had",
           &C::vertical_sync},
@@ -226,7 +227,7 @@ void check_hybrid(const Config& config, const sync::Kind& strategy) {
 // What a model on a mesh can do, and what must go without.
 void check_parallel(const Config& config) {
   pipelines::find_kind(config.pipeline);
-  at_least("--micro-batches", config.micro_batches, 1);
+  at_least("--micro-batches", config.micro_batches, 0);
   at_least("--chunks", config.chunks, 1);
   recompute_of(config.recompute);
   one_of("--shard", config.shard, {"none", "optimizer", "gradients", "parameters"});
@@ -248,6 +249,12 @@ void check_parallel(const Config& config) {
 
 bool uses_mesh(const Config& config) {
   return !config.mesh.empty() || config.shard != "none" || config.recompute != "none" || config.hybrid != "none";
+}
+
+std::int64_t micro_batches_of(const Config& config) {
+  if (config.micro_batches > 0) return config.micro_batches;
+  const bool stages = config.mesh == "auto" || (!config.mesh.empty() && plan::parse_mesh(config.mesh).pipe > 1);
+  return stages ? 8 : 1;
 }
 
 void apply_hybrid(Config& config) {

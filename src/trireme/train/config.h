@@ -40,7 +40,7 @@ struct Config {
   // parallel
   std::string mesh, pipeline = "1f1b", split = "auto", tensor_rule = "auto", shard = "none", recompute = "none",
                     hybrid = "none", memory = "auto";
-  std::int64_t micro_batches = 8, chunks = 2;
+  std::int64_t micro_batches = 0, chunks = 2;
   bool vertical_sync = false;
   // exchange
   std::string bucket_plan = "optimal", algorithm = "auto", transport = "auto", exchange = "auto";
@@ -83,6 +83,9 @@ void merge_environment(Config& config);
 
 // Whether the model is cut, or runs in pieces, on a mesh of workers.
 bool uses_mesh(const Config& config);
+// Into how many a batch is cut on a mesh: as told, else 8, so that stages of a pipeline have something to do; where
+// the mesh that was told has one stage only, a batch stays whole.
+std::int64_t micro_batches_of(const Config& config);
 
 // What --hybrid means in terms of the other settings, where they were left as they are.
 void apply_hybrid(Config& config);

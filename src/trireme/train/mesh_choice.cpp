@@ -110,7 +110,7 @@ Question ask(const Config& config, Workload& work, Communicator& world, std::int
   Question question;
   const std::int64_t batch = config.batch * config.accumulate * replicas;
   const auto chain = work.model->chain();
-  const auto samples = std::clamp<std::int64_t>((open ? batch : batch / replicas) / config.micro_batches, 1, 256);
+  const auto samples = std::clamp<std::int64_t>((open ? batch : batch / replicas) / micro_batches_of(config), 1, 256);
   question.samples = static_cast<double>(samples);
   question.ends = measure_ends(config, work, first_samples(work, samples));
   question.pieces = measure_pieces(*work.model, chain, first_samples(work, samples));
@@ -120,7 +120,7 @@ Question ask(const Config& config, Workload& work, Communicator& world, std::int
   asked.tensor_costs = question.tensor;
   asked.workers = world.size();
   asked.batch = static_cast<int>(batch);
-  asked.micro_batches = static_cast<int>(config.micro_batches);
+  asked.micro_batches = static_cast<int>(micro_batches_of(config));
   asked.machine.memory_bytes = memory_of(config);
   asked.machine.state_factor = state_factor(config);
   asked.kind = config.pipeline;
@@ -210,6 +210,7 @@ void predict(const Config& config, Question& question, Communicator& world, cons
 
 ChosenMesh choose_mesh(const Config& config, Workload& work, Communicator& world) {
   ChosenMesh chosen{.config = config};
+  chosen.config.micro_batches = micro_batches_of(config);
   const bool open = config.mesh == "auto" || config.recompute == "auto" || config.memory != "auto";
   if (!open) chosen.shape = told_mesh(config, world.size());
   std::optional<Question> question;

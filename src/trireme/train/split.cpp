@@ -166,7 +166,7 @@ ChosenSplit split_of(const Config& config, torch::nn::Module& model, const nn::C
   machine.latency_s = numbers[numbers.size() - 2];
   machine.bytes_per_s = numbers.back();
   // With few micro-batches stages hardly work at once, and any cut is as good: one that balances serves memory.
-  const int in_turn = std::max(static_cast<int>(config.micro_batches), 2 * stages);
+  const int in_turn = std::max(static_cast<int>(micro_batches_of(config)), 2 * stages);
   const auto best = plan::best_timed_split(costs, stages, in_turn, kind, machine, static_cast<int>(config.chunks));
   std::vector<std::size_t> starts{0};
   starts.insert(starts.end(), best.ends.begin(), best.ends.end() - 1);
