@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 
 #include "trireme/base/error.h"
 #include "trireme/plan/cluster.h"
+#include "trireme/plan/json_file.h"
 #include "trireme/plan/toml_table.h"
 #include "trireme/plan/topology.h"
 
@@ -243,15 +243,6 @@ Cluster parse_cluster(std::string_view text, const std::string& file) {
   return read_cluster(TomlTable(file, root, ""), file);
 }
 
-Cluster load_cluster(const std::string& path) {
-  std::ifstream file(path, std::ios::binary | std::ios::ate);
-  const auto size = file ? static_cast<std::intmax_t>(file.tellg()) : -1;
-  if (size < 0) throw DataError(fmt::format("{}: cannot be read as a cluster", path));
-  if (static_cast<std::uintmax_t>(size) > kMostFile) throw DataError(fmt::format("{}: too long for a cluster", path));
-  std::string text(static_cast<std::size_t>(size), '\0');
-  file.seekg(0);
-  if (!file.read(text.data(), size)) throw DataError(fmt::format("{}: cannot be read as a cluster", path));
-  return parse_cluster(text, path);
-}
+Cluster load_cluster(const std::string& path) { return parse_cluster(read_text(path, kMostFile), path); }
 
 }  // namespace trireme::plan
