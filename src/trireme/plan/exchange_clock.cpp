@@ -87,13 +87,7 @@ const ExchangeClock::Known& ExchangeClock::known(const Leg& leg) {
   return one;
 }
 
-void ExchangeClock::run(const Leg& leg, std::span<double> times) { run(leg, times, observe_); }
-
-void ExchangeClock::run_aside(const Legs& legs, std::span<double> times) {
-  for (const Leg& leg : legs.legs) run(leg, times, {});
-}
-
-void ExchangeClock::run(const Leg& leg, std::span<double> times, const Observer& observe) {
+void ExchangeClock::run(const Leg& leg, std::span<double> times) {
   for (double& time : times) time += leg.before_s;
   if (network_.ranks() == 1 || leg.count == 0) return;
   const auto& one = known(leg);
@@ -102,13 +96,13 @@ void ExchangeClock::run(const Leg& leg, std::span<double> times, const Observer&
   if (coarse_) {
     std::ranges::fill(times, *std::ranges::max_element(times) + one.longest);
     played.tier = network_.shared() ? Tier::flows : Tier::max_plus;
-  } else if (!observe && all_equal(times)) {
+  } else if (!observe_ && all_equal(times)) {
     for (std::size_t r = 0; r < times.size(); ++r) times[r] += one.ends.size() == 1 ? one.ends[0] : one.ends[r];
     traffic_.add(one.traffic);
     played = one.played;
   } else {
     const std::vector<double> begins(times.begin(), times.end());
-    played = play(network_, algorithm_for(leg), call_of(leg), leg.element_bytes, begins, times, &traffic_, observe);
+    played = play(network_, algorithm_for(leg), call_of(leg), leg.element_bytes, begins, times, &traffic_, observe_);
   }
   messages_ += played.messages;
   tier_ = std::max(tier_, played.tier);

@@ -23,8 +23,6 @@ class ExchangeClock {
   void run(const Legs& legs, std::span<double> times);
   // Of a leg alone.
   void run(const Leg& leg, std::span<double> times);
-  // As run, of what the training loop says: not observed.
-  void run_aside(const Legs& legs, std::span<double> times);
   // All begin at once: seconds until the last is done. Moves nothing.
   double alone(const Legs& legs);
   // Of alone(): what would be left if no byte took any time.
@@ -48,7 +46,6 @@ class ExchangeClock {
   using Key = std::tuple<Collective, std::size_t, std::size_t>;
   const Known& known(const Leg& leg);
   double coarse_s(const Leg& leg) const;
-  void run(const Leg& leg, std::span<double> times, const Observer& observe);
   const Algorithm& algorithm_for(const Leg& leg) const;
   Call call_of(const Leg& leg) const;
   double bytes_of_each(const Leg& leg) const;

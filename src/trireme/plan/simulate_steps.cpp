@@ -63,8 +63,6 @@ class Steps {
     moment(Moment::after_backward, k);
     compute(sim_.cost.optimizer, &Breakdown::optimizer, "optimizer", k);
     moment(Moment::after_step, k);
-    const bool meets = std::ranges::any_of(courses_[0], [](const auto& one) { return one.what == What::mean; });
-    if (meets && !sim_.job.own) agree();
     compute(sim_.cost.other, &Breakdown::other, nullptr, k);
     if (!counts_) return;
     for (auto& worker : result_.workers) ++worker.steps;
@@ -155,15 +153,6 @@ class Steps {
     parts.coding += coding;
     parts.bandwidth += std::max(0.0, alone - latency - coding);
     parts.waiting += std::max(0.0, end - begin - alone);
-  }
-
-  // What the training loop asks where all have come together: whether someone was told to stop.
-  void agree() {
-    const std::vector<double> before = now_;
-    sim_.clock.run_aside(sim_.legs_of(Exchange::Of::number), now_);
-    if (!counts_) return;
-    for (std::size_t r = 0; r < now_.size(); ++r) result_.workers[r].wait_s += now_[r] - before[r];
-    result_.breakdown_s.other += now_[0] - before[0];
   }
 
   // ---- Messages to peers ----

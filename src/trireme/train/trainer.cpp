@@ -20,6 +20,7 @@
 #include "trireme/train/run_parts.h"
 #include "trireme/train/schedule.h"
 #include "trireme/train/state.h"
+#include "trireme/train/stop_question.h"
 #include "trireme/train/straggle.h"
 #include "trireme/train/strategy.h"
 
@@ -225,15 +226,12 @@ class Run {
 
   // All stop after the same step, or, at their own pace, when what was given to them is done.
   void heed_stop(bool told, std::int64_t step) {
-    constexpr std::int64_t kSometimes = 64;
     if (strategy_->in_backward()) {
       stopped_ = told;
     } else if (strategy_->asynchronous()) {
       if (asked_to_stop() && !std::exchange(said_stop_, true)) crew_.stop_giving();
-    } else if (strategy_->meets(step) || (step + 1) % kSometimes == 0) {
-      double asked = asked_to_stop();
-      crew_.sum({&asked, 1});
-      stopped_ = asked > 0;
+    } else if (stop_question_.due(step, strategy_->meets(step))) {
+      stopped_ = stop_question_.ask(crew_, asked_to_stop(), step);
     }
   }
 
@@ -500,6 +498,7 @@ class Run {
   std::vector<std::string> notes_;  // about it
   double from_seconds_ = 0;         // of training, before this process
   double last_ = 0;                 // when the last step ended; 0: nothing to count from
+  StopQuestion stop_question_;
   bool mark_ahead_ = false, said_stop_ = false, stopped_ = false;
 };
 

@@ -1,0 +1,61 @@
+#include "trireme/train/stop_question.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+namespace trireme::train {
+namespace {
+
+// Three workers that are alike; the others were told to stop from a step on.
+class Alike : public Crew {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 3; }
+  void sum(std::span<double> numbers) override {
+    for (double& number : numbers) number *= 3;
+    if (others_told) numbers[0] += 2;
+    ++sums;
+  }
+  void start_giving() override {}
+  std::optional<std::int64_t> take(const Part&) override { return std::nullopt; }
+  void stop_giving() override {}
+
+  int sums = 0;
+  bool others_told = false;
+};
+
+int asked_in(StopQuestion& question, Alike& crew, int steps, double seconds_each, bool meets) {
+  const int before = crew.sums;
+  for (int step = 0; step < steps; ++step) {
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds_each));
+    if (question.due(step, meets)) EXPECT_FALSE(question.ask(crew, false, step));
+  }
+  return crew.sums - before;
+}
+
+TEST(StopQuestion, IsAskedSeldomWhereStepsAreShortAndAlwaysWhereTheyAreLong) {
+  Alike crew;
+  StopQuestion shorts, longs;
+  EXPECT_LE(asked_in(shorts, crew, 200, 0, true), 6);  // the first two, then every 64th
+  EXPECT_GE(asked_in(longs, crew, 3, 0.25, true), 3);
+}
+
+TEST(StopQuestion, IsAskedNowAndThenByThoseWhoNeverMeet) {
+  Alike crew;
+  StopQuestion question;
+  EXPECT_EQ(asked_in(question, crew, 256, 0, false), 4);
+}
+
+TEST(StopQuestion, OneWhoWasToldIsHeardByAll) {
+  Alike crew;
+  StopQuestion question;
+  EXPECT_TRUE(question.ask(crew, true, 0));
+  EXPECT_FALSE(question.ask(crew, false, 1));
+  crew.others_told = true;
+  EXPECT_TRUE(question.ask(crew, false, 2));
+}
+
+}  // namespace
+}  // namespace trireme::train
