@@ -11,7 +11,7 @@ namespace {
 TEST(Hybrid, AddsUpWhatIsComputedGatheredAndSummed) {
   const std::vector<PieceCost> pieces{
       {"conv1", 1, 2, 100, 0, 50}, {"conv2", 3, 4, 300, 0, 80}, {"fc", 5, 6, 9000, 0, 10}};
-  const std::vector<TensorCost> tensor{{false, 0}, {false, 0}, {true, 40}};
+  const std::vector<TensorCost> tensor{{true, 60}, {true, 90}, {true, 40, true}};
   const Machine machine{.latency_s = 0.5, .bytes_per_s = 100};
   const auto step = hybrid_step(pieces, tensor, 2, machine);
   EXPECT_DOUBLE_EQ(step.gathered_s, 2 * (0.5 + 0.8));               // 80 bytes of the other worker, and back

@@ -131,6 +131,7 @@ Profile example_profile(std::string_view name, std::span<const ExampleLayer> lay
                               .activation_bytes = layer.activation_bytes,
                               .output_bytes = layer.output_bytes,
                               .splittable = layer.splittable,
+                              .fully_connected = layer.splittable,
                               .tensor_bytes = layer.splittable ? 2 * layer.output_bytes : 0});
     forward += layer.forward_s;
   }

@@ -9,7 +9,7 @@ namespace trireme::plan {
 HybridStep hybrid_step(std::span<const PieceCost> pieces, std::span<const TensorCost> tensor, int workers,
                        const Machine& machine) {
   TRIREME_CHECK(pieces.size() == tensor.size());
-  const auto split = std::ranges::find(tensor, true, &TensorCost::splittable);
+  const auto split = std::ranges::find(tensor, true, &TensorCost::fully_connected);
   const auto first = static_cast<std::size_t>(split - tensor.begin());
   if (first == 0 || first == pieces.size()) {
     throw ConfigError("--hybrid alexnet: for a model of convolutions with fully-connected layers behind them");
@@ -21,7 +21,7 @@ HybridStep hybrid_step(std::span<const PieceCost> pieces, std::span<const Tensor
     if (k < first) {
       backward += pieces[k].backward_s;
       parameters += static_cast<double>(pieces[k].parameter_bytes);
-    } else if (tensor[k].splittable) {
+    } else if (tensor[k].fully_connected) {
       step.inside_s += ring_seconds(static_cast<double>(tensor[k].communicated_bytes) * workers, workers, machine);
     }
   }

@@ -21,6 +21,7 @@ namespace trireme::plan {
 struct TensorCost {
   bool splittable = false;
   std::uint64_t communicated_bytes = 0;  // all-reduced over the tensor axis for a micro-batch, forward and backward
+  bool fully_connected = false;          // what --hybrid alexnet splits
 };
 
 // What is done to save memory, at the price of time.

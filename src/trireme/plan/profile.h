@@ -28,6 +28,7 @@ struct LayerProfile {
   std::uint64_t activation_bytes = 0;  // kept between forward and backward
   std::uint64_t output_bytes = 0;      // that the next piece is given
   bool splittable = false;             // over a tensor axis
+  bool fully_connected = false;        // what --hybrid alexnet splits
   std::uint64_t tensor_bytes = 0;      // all-reduced over that axis, forward and backward together
   bool operator==(const LayerProfile&) const = default;
 };

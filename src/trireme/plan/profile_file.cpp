@@ -46,12 +46,13 @@ ordered_json json_of(const LayerProfile& layer) {
           {"forward_start_s", layer.forward_start_s},
           {"backward_start_s", layer.backward_start_s},
           {"splittable", layer.splittable},
+          {"fully_connected", layer.fully_connected},
           {"tensor_bytes", layer.tensor_bytes}};
 }
 
 LayerProfile layer(const JsonFile& file, const JsonPlace& at) {
   file.only(at, {"name", "forward_s", "backward_s", "parameter_bytes", "activation_bytes", "output_bytes", "splittable",
-                 "tensor_bytes", "forward_start_s", "backward_start_s"});
+                 "fully_connected", "tensor_bytes", "forward_start_s", "backward_start_s"});
   // Profiles that do not know it have none.
   const auto start = [&](const char* key) { return file.has(at / key) ? file.number(at / key) : 0; };
   return {.name = file.text(at / "name"),
@@ -63,6 +64,7 @@ LayerProfile layer(const JsonFile& file, const JsonPlace& at) {
           .activation_bytes = whole(file, at / "activation_bytes", 0, kMost),
           .output_bytes = whole(file, at / "output_bytes", 0, kMost),
           .splittable = flag(file, at / "splittable"),
+          .fully_connected = file.has(at / "fully_connected") && flag(file, at / "fully_connected"),
           .tensor_bytes = whole(file, at / "tensor_bytes", 0, kMost)};
 }
 

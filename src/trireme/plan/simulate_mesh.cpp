@@ -235,8 +235,8 @@ Simulated simulate_hybrid(Simulation& simulation) {
   std::vector<TensorCost> tensor;
   double split = 0;  // bytes of weights, of one worker's parts
   for (const auto& layer : simulation.profile.layers) {
-    tensor.push_back({layer.splittable, layer.tensor_bytes});
-    if (layer.splittable) split += static_cast<double>(layer.parameter_bytes) * (1 - 1 / workers);
+    tensor.push_back({layer.splittable, layer.tensor_bytes, layer.fully_connected});
+    if (layer.fully_connected) split += static_cast<double>(layer.parameter_bytes) * (1 - 1 / workers);
   }
   const auto hybrid = hybrid_step(pieces, tensor, simulation.ranks, machine_of(simulation));
   const auto& cost = simulation.cost;

@@ -156,6 +156,7 @@ std::vector<plan::LayerProfile> profile_layers(const Config& config, Workload& w
                       .activation_bytes = costs[k].kept_bytes,
                       .output_bytes = costs[k].output_bytes,
                       .splittable = tensor[k].splittable,
+                      .fully_connected = tensor[k].fully_connected,
                       .tensor_bytes = tensor[k].communicated_bytes});
   }
   return layers;
