@@ -23,6 +23,12 @@ double total_speed(const Cluster& cluster, int workers) {
   return sum;
 }
 
+// Of a step of all replicas.
+double samples_of(const Way& way, const Profile& profile) {
+  const double replicas = way.on_mesh ? way.mesh.data : way.workers;
+  return replicas * profile.batch * way.strategy.learners();
+}
+
 }  // namespace
 
 double Bounds::compute_s() const {
@@ -61,25 +67,19 @@ double Bounds::all_reduce_s(Costs& costs, double bytes) {
 }
 
 double Bounds::most_samples_per_s(const Way& way) {
-  const double learners =
-      way.strategy.kind->learners ? std::max(1, way.strategy.kind->learners(way.strategy.values)) : 1;
   // Learners of a worker share its cores at best without loss.
   auto [speed, fresh] = speeds_.try_emplace(way.workers, 0.0);
   if (fresh) speed->second = total_speed(question_.cluster, way.workers);
-  double rate = speed->second * question_.profile.batch * learners / compute_s();
-  const double replicas = way.on_mesh ? way.mesh.data : way.workers;
-  const double samples = replicas * question_.profile.batch * learners;
+  double rate = speed->second * question_.profile.batch * way.strategy.learners() / compute_s();
+  const double samples = samples_of(way, question_.profile);
   if (way.on_mesh) rate = samples / std::max(exchange_.stages_s(way, speed->second / way.workers), 1e-12);
   if (const double sending = exchange_.bytes_s(way); sending > 0) rate = std::min(rate, samples / sending);
   return rate * kJitter;
 }
 
 double Bounds::most_at_closer_look(const Way& way) {
-  const double learners =
-      way.strategy.kind->learners ? std::max(1, way.strategy.kind->learners(way.strategy.values)) : 1;
-  const double replicas = way.on_mesh ? way.mesh.data : way.workers;
   const double seconds = way.on_mesh ? replica_s(way) : exchange_.exchange_s(way);
-  return seconds > 0 ? kJitter * replicas * question_.profile.batch * learners / seconds : HUGE_VAL;
+  return seconds > 0 ? kJitter * samples_of(way, question_.profile) / seconds : HUGE_VAL;
 }
 
 // One replica exchanges nothing with others; what it computes is the same for any number of them.

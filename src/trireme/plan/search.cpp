@@ -95,8 +95,7 @@ class PlanSearch {
     option.samples_per_s = samples_per_s;
     const auto& profile = question_.profile;
     const double replicas = way.on_mesh ? way.mesh.data : way.workers;
-    const double learners =
-        way.strategy.kind->learners ? std::max(1, way.strategy.kind->learners(way.strategy.values)) : 1;
+    const double learners = way.strategy.learners();
     const double efficiency = batch_efficiency(replicas * learners * profile.batch, profile.noise.scale()) * relative;
     const double samples = std::max(1.0, profile.samples);
     double seconds = samples / samples_per_s;  // of an epoch

@@ -35,11 +35,6 @@ StepCost cost_of(const Profile& profile) {
   return cost;
 }
 
-int learners_of(const Job& job) {
-  const auto& kind = *job.strategy.kind;
-  return kind.learners ? std::max(1, kind.learners(job.strategy.values)) : 1;
-}
-
 // As grad/spare_core.h decides.
 bool in_line_of(const Network& network, const Job& job) {
   if (job.turn != Job::Turn::as_train) return job.turn == Job::Turn::in_line;
@@ -114,7 +109,7 @@ Simulation::Simulation(const Network& whole, const Job& of)
       cost(cost_of(profile)),
       coding(profile, of.compress, of.compress_rules, ranks, of.seed),
       clock(network, of.algorithm, of.observe, of.coarse),
-      pace(network, profile, learners_of(of), of.seed, of.noise),
+      pace(network, profile, of.strategy.learners(), of.seed, of.noise),
       model_bytes(static_cast<double>(profile.gradient_bytes())),
       touch_s(model_bytes * profile.pack_s_per_byte / 2),
       copies_s(profile.device.starts_with("cpu") ? 0 : 2 * model_bytes * profile.copy_s_per_byte),

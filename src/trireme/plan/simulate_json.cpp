@@ -76,9 +76,7 @@ void conclude(Simulation& simulation, Simulated& result) {
     worker.bytes_sent += static_cast<std::uint64_t>(clock.sent_by_each() * told);
     result.bytes_sent += worker.bytes_sent;
   }
-  const int learners = simulation.job.strategy.kind->learners
-                           ? std::max(1, simulation.job.strategy.kind->learners(simulation.job.strategy.values))
-                           : 1;
+  const int learners = simulation.job.strategy.learners();
   if (result.samples_per_s == 0 && result.step_s > 0) {
     result.samples_per_s = simulation.ranks * static_cast<double>(simulation.profile.batch) * learners / result.step_s;
   }

@@ -1,5 +1,6 @@
 // The list of strategies, and how one is chosen: NAME[:key=value,…].
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -56,6 +57,8 @@ struct Choice {
   // "local-sgd:H=8", with every setting.
   std::string text() const { return std::string(kind->name) + values.text(); }
   std::unique_ptr<Strategy> make(const Surroundings& around) const { return kind->make(values, around); }
+  // Replicas of a worker; 1 where the number is found while training.
+  int learners() const { return kind->learners ? std::max(1, kind->learners(values)) : 1; }
   Course course(const CourseAt& at) const { return kind->course(values, at); }
 };
 
