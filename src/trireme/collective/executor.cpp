@@ -45,11 +45,13 @@ Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> chan
     : transport_(transport),
       channel_(std::move(channel)),
       board_(channel_->board()),
+      rank_(channel_->rank()),
+      ranks_(channel_->size()),
       scratch_(transport.heap()),
       stage_(transport.heap()),
-      peers_(channel_->size(), Peer{}),
-      ins_(channel_->size()),
-      outs_(channel_->size()) {
+      peers_(ranks_, Peer{}),
+      ins_(ranks_),
+      outs_(ranks_) {
   for (Collective what : kCollectives) {
     staged_[static_cast<int>(what)] = &find_algorithm(what, "staged");
     inline_[static_cast<int>(what)] = &find_algorithm(what, "inline");
@@ -69,7 +71,7 @@ const Plan& Executor::plan_for(const Request& request, const Algorithm& algorith
   if (last_plan_ != nullptr && key == last_key_) return *last_plan_;
   auto& plan = plans_[key];
   if (!plan) {
-    Call call{request.what, channel_->rank(), channel_->size(), request.root, request.count, request.count};
+    Call call{request.what, rank_, ranks_, request.root, request.count, request.count};
     plan = std::make_unique<Plan>(algorithm, call, segment);
   }
   last_key_ = key;
@@ -79,18 +81,14 @@ const Plan& Executor::plan_for(const Request& request, const Algorithm& algorith
 
 void Executor::run(const Request& request, Duration timeout, const net::Patience& patience) {
   if (!broken_.empty()) throw Aborted("this communicator failed before and cannot go on: " + broken_);
-  net::CallId call{++sequence_,
-                   request.count,
-                   request.root,
-                   static_cast<std::uint8_t>(request.what),
-                   static_cast<std::uint8_t>(request.dtype),
-                   static_cast<std::uint8_t>(request.op),
-                   static_cast<std::uint8_t>(request.algorithm - algorithms().data())};
-  Run run{request, nullptr, call, patience, net::Watch(transport_, *channel_, call, timeout)};
-  run.element = size_of(request.dtype);
-  transport_.enter(call);
+  ++sequence_;
   try {
     transport_.check();
+    bind_shape(request);
+    auto& call = shape_.call;
+    call.sequence = sequence_;
+    transport_.enter(call);
+    Run run(request, call, patience, net::Watch(transport_, *channel_, call, timeout));
     dispatch(run);
   } catch (const Error& error) {
     broken_ = error.what();
@@ -100,17 +98,6 @@ void Executor::run(const Request& request, Duration timeout, const net::Patience
     throw;
   }
   transport_.leave();
-}
-
-// Calls mostly repeat, and looking functions up takes as long as a small fold.
-void Executor::bind_arithmetic(const Request& request) {
-  auto& is = arithmetic_;
-  if (is.algorithm == request.algorithm && is.dtype == request.dtype && is.op == request.op) return;
-  const bool folds = reduces(request.what);
-  // Message algorithms sum first and divide at the end; a fold over all ranks divides as it goes.
-  const Op op = !request.algorithm->shared && request.op == Op::avg ? Op::sum : request.op;
-  is = {request.algorithm, request.dtype, request.op, folds ? fold_function(request.dtype, op) : nullptr,
-        folds ? reduce_function(request.dtype, op) : nullptr};
 }
 
 namespace {
@@ -140,43 +127,85 @@ std::uint64_t least_sent(const Request& request, int rank, int ranks) {
 
 }  // namespace
 
+void Executor::bind_shape(const Request& request) {
+  const auto dtype = static_cast<std::uint8_t>(request.dtype);
+  const auto& is = shape_;
+  if (is.algorithm == request.algorithm && is.call.count == request.count && is.call.dtype == dtype &&
+      is.op == request.op && is.call.root == request.root) {
+    return;
+  }
+  const bool folds = reduces(request.what);
+  // Message algorithms sum first and divide at the end; a fold over all ranks divides as it goes.
+  const Op op = !request.algorithm->shared && request.op == Op::avg ? Op::sum : request.op;
+  const auto bytes = request.count * size_of(request.dtype) * (has_blocks(request.what) ? ranks_ : 1);
+  shape_ = {.algorithm = request.algorithm,
+            .op = request.op,
+            .call = {0, request.count, request.root, static_cast<std::uint8_t>(request.what), dtype,
+                     static_cast<std::uint8_t>(request.op),
+                     static_cast<std::uint8_t>(request.algorithm - algorithms().data())},
+            .least_sent = least_sent(request, rank_, ranks_),
+            .fits_posts = net::Post::fits(bytes),
+            .fold = folds ? fold_function(request.dtype, op) : nullptr,
+            .reduce = folds ? reduce_function(request.dtype, op) : nullptr};
+}
+
 void Executor::dispatch(Run& run) {
   const auto& request = run.request;
-  bind_arithmetic(request);
   if (!request.algorithm->shared) return run_messages(run);
   if (board_ == nullptr) {
     throw ConfigError(fmt::format("algorithm '{}' needs ranks that share memory, which transport {} does not give",
                                   request.algorithm->name, transport_.name()));
   }
-  const auto least = least_sent(request, channel_->rank(), channel_->size());
-  shared_bytes_.store(shared_bytes_.load(std::memory_order_relaxed) + least, std::memory_order_relaxed);
+  shared_bytes_.store(shared_bytes_.load(std::memory_order_relaxed) + shape_.least_sent, std::memory_order_relaxed);
+  board_->begin_meeting();
   if (request.algorithm->plan == schedules::direct) return run_direct(run);
-  const auto bytes = request.count * size_of(request.dtype) * (has_blocks(request.what) ? channel_->size() : 1);
-  return 2 * bytes <= net::Post::kPayload || bytes == 0 ? run_in_posts(run) : run_staged(run);
+  return shape_.fits_posts ? run_in_posts(run) : run_staged(run);
+}
+
+// ---- Where things are ----
+
+inline void Executor::bind_segment(Run& run, int segment) const {
+  const auto& plan = *run.plan;
+  const int region = segment == 0 ? 0 : segment % plan.depth();
+  run.shift = plan.offset(segment) * run.element;
+  run.stage_shift = plan.stage() * region * run.element;
+  // The input is never written: that is the schedule's contract.
+  auto* input = static_cast<std::byte*>(const_cast<void*>(run.request.input));
+  run.base[static_cast<int>(Buffer::input)] = shifted(input, run.shift);
+  run.base[static_cast<int>(Buffer::output)] = shifted(static_cast<std::byte*>(run.request.output), run.shift);
+  run.base[static_cast<int>(Buffer::scratch)] = shifted(scratch_base_, plan.scratch() * region * run.element);
+  run.base[static_cast<int>(Buffer::stage)] = shifted(peers_[rank_].stage, run.stage_shift);
+}
+
+inline std::byte* Executor::place(const Run& run, const Slice& slice) const {
+  return run.base[static_cast<int>(slice.buffer)] + slice.offset * run.element;
+}
+
+// The same slice in another rank's memory, as this process sees it.
+inline std::byte* Executor::place_of(const Run& run, int rank, const Slice& slice) const {
+  if (rank == rank_) return place(run, slice);
+  const auto& peer = peers_[rank];
+  if (slice.buffer == Buffer::stage) return peer.stage + run.stage_shift + slice.offset * run.element;
+  auto* base = slice.buffer == Buffer::input ? const_cast<std::byte*>(peer.input) : peer.output;
+  return base + run.shift + slice.offset * run.element;
 }
 
 // ---- Meeting on the board ----
-
-net::Post& Executor::announce(const Run& run) {
-  board_->begin_meeting();
-  auto& post = board_->post(board_->rank());
-  post.announce(run.call);
-  return post;
-}
 
 // Waits for everyone and compares what all are calling: a disagreement is seen, and named, by every rank.
 void Executor::meet(Run& run) {
   const auto sequence = run.call.sequence;
   auto disagree = [&](int peer, const net::CallId& theirs) {
-    throw Mismatch(net::describe_mismatch(channel_->world_rank(board_->rank()), run.call, 0, channel_->world_rank(peer),
-                                          theirs, 0));
+    throw Mismatch(
+        net::describe_mismatch(channel_->world_rank(rank_), run.call, 0, channel_->world_rank(peer), theirs, 0));
   };
-  board_->publish(sequence);
+  board_->publish(run.call);
   board_->await_posts(sequence, run.patience, [&](int peer) {
     if (auto theirs = board_->message_instead_of_post(peer, sequence)) disagree(peer, *theirs);
     run.watch(peer);
   });
-  for (int peer = 0; peer < board_->size(); ++peer) {
+  for (int peer = 0; peer < ranks_; ++peer) {
+    if (peer == rank_) continue;
     auto theirs = board_->post(peer).call();
     if (theirs != run.call) [[unlikely]]
       disagree(peer, theirs);
@@ -189,11 +218,7 @@ void Executor::sync(Run& run) { board_->sync(run.patience, run.watch); }
 void Executor::run_in_posts(Run& run) {
   run.plan = &plan_for(run.request, *run.request.algorithm, 0);
   const auto& schedule = run.plan->schedule(0);
-  auto& mine = announce(run);
-  for (int peer = 0; peer < board_->size(); ++peer) {
-    peers_[peer].stage = board_->post(peer).payload;
-  }
-  peers_[board_->rank()].stage = mine.payload;
+  for (int peer = 0; peer < ranks_; ++peer) peers_[peer].stage = board_->post(peer).payload;
   bind_segment(run, 0);
   local_steps(run, schedule.round(0));
   meet(run);
@@ -210,7 +235,7 @@ void Executor::run_in_posts(Run& run) {
 bool Executor::peers_readable(const Run& run) const {
   const auto what = run.request.what;
   const bool root_input = what == Collective::broadcast || what == Collective::scatter;
-  for (int rank = 0; rank < board_->size(); ++rank) {
+  for (int rank = 0; rank < ranks_; ++rank) {
     const auto& post = board_->post(rank);
     const bool is_root = rank == run.request.root;
     if (post.input == 0 && (!root_input || is_root)) return false;
@@ -221,7 +246,7 @@ bool Executor::peers_readable(const Run& run) const {
 }
 
 void Executor::bind_peers() {
-  for (int rank = 0; rank < board_->size(); ++rank) {
+  for (int rank = 0; rank < ranks_; ++rank) {
     const auto& post = board_->post(rank);
     peers_[rank].input = post.input != 0 ? board_->space().at(post.input) : nullptr;
     peers_[rank].output = post.output != 0 ? board_->space().at(post.output) : nullptr;
@@ -235,9 +260,9 @@ void Executor::run_direct(Run& run) {
   auto address = [&](const void* memory, int blocks) {
     return memory != nullptr ? board_->space().address_of(memory, bytes * blocks) : 0;
   };
-  auto& mine = announce(run);
-  mine.input = address(request.input, input_blocks(request.what, board_->size()));
-  mine.output = address(request.output, output_blocks(request.what, board_->size()));
+  auto& mine = board_->post(rank_);
+  mine.input = address(request.input, input_blocks(request.what, ranks_));
+  mine.output = address(request.output, output_blocks(request.what, ranks_));
   meet(run);
   if (!peers_readable(run)) return run_staged_rounds(run);
   run.plan = &plan_for(request, *request.algorithm, 0);
@@ -252,7 +277,6 @@ void Executor::run_direct(Run& run) {
 }
 
 void Executor::run_staged(Run& run) {
-  announce(run);
   meet(run);
   run_staged_rounds(run);
 }
@@ -262,17 +286,17 @@ void Executor::run_staged(Run& run) {
 void Executor::run_staged_rounds(Run& run) {
   const auto& request = run.request;
   // Short vectors are cheaper to fold whole, by everyone, than to synchronize for twice more.
-  const bool is_short = request.count * run.element * board_->size() <= kShort;
+  const bool is_short = request.count * run.element * ranks_ <= kShort;
   const auto& fallback = is_short ? inline_ : staged_;
   const auto& algorithm =
       request.algorithm->plan == schedules::direct ? *fallback[static_cast<int>(request.what)] : *request.algorithm;
-  const auto per_block = request.stage_chunk / size_of(request.dtype) / (has_blocks(request.what) ? board_->size() : 1);
+  const auto per_block = request.stage_chunk / size_of(request.dtype) / (has_blocks(request.what) ? ranks_ : 1);
   run.plan = &plan_for(request, algorithm, std::max<std::size_t>(per_block, 64));
   const auto& plan = *run.plan;
   const auto bytes = plan.stage() * plan.depth() * size_of(request.dtype);
   std::byte* mine = stage_.at_least(bytes);
   board_->set_stage(mine, bytes);
-  peers_[board_->rank()].stage = mine;
+  peers_[rank_].stage = mine;
   auto& choice = stage_stores_[std::bit_width(request.count * run.element)];
   run.stage_store = choice.next(run.call.sequence);
   const double start = now_seconds();
@@ -285,7 +309,7 @@ void Executor::run_staged_rounds(Run& run) {
     }
     if (t + 1 < plan.supersteps()) sync(run);
     if (t == 0) {
-      for (int rank = 0; rank < board_->size(); ++rank) peers_[rank].stage = board_->stage(rank);
+      for (int rank = 0; rank < ranks_; ++rank) peers_[rank].stage = board_->stage(rank);
     }
   }
   choice.learn(run.stage_store, now_seconds() - start);
@@ -311,9 +335,9 @@ void Executor::run_messages(Run& run) {
     }
     await_tickets(run, posted);
   }
-  const bool has_result = request.what != Collective::reduce || channel_->rank() == request.root;
+  const bool has_result = request.what != Collective::reduce || rank_ == request.root;
   if (request.op == Op::avg && reduces(request.what) && has_result) {
-    divide(request.dtype, request.output, request.count, channel_->size());
+    divide(request.dtype, request.output, request.count, ranks_);
   }
 }
 
@@ -324,8 +348,7 @@ void Executor::post_messages(Run& run, std::span<const Step> steps, std::size_t&
       channel_->send(step.peer, run.call, {place(run, step.from), step.from.count * element}, tickets_[ticket++]);
     } else if (step.kind == StepKind::recv || step.kind == StepKind::recv_reduce) {
       net::Sink sink{place(run, step.to), step.to.count * element,
-                     step.kind == StepKind::recv_reduce ? arithmetic_.reduce : nullptr,
-                     static_cast<std::uint32_t>(element)};
+                     step.kind == StepKind::recv_reduce ? shape_.reduce : nullptr, static_cast<std::uint32_t>(element)};
       channel_->recv(step.peer, run.call, sink, tickets_[ticket++]);
     }
   }
@@ -352,32 +375,6 @@ void Executor::await_tickets(Run& run, std::size_t tickets) {
 
 // ---- Steps ----
 
-void Executor::bind_segment(Run& run, int segment) const {
-  const auto& plan = *run.plan;
-  const int region = segment == 0 ? 0 : segment % plan.depth();
-  run.shift = plan.offset(segment) * run.element;
-  run.stage_shift = plan.stage() * region * run.element;
-  // The input is never written: that is the schedule's contract.
-  auto* input = static_cast<std::byte*>(const_cast<void*>(run.request.input));
-  run.base[static_cast<int>(Buffer::input)] = shifted(input, run.shift);
-  run.base[static_cast<int>(Buffer::output)] = shifted(static_cast<std::byte*>(run.request.output), run.shift);
-  run.base[static_cast<int>(Buffer::scratch)] = shifted(scratch_base_, plan.scratch() * region * run.element);
-  run.base[static_cast<int>(Buffer::stage)] = shifted(peers_[channel_->rank()].stage, run.stage_shift);
-}
-
-std::byte* Executor::place(const Run& run, const Slice& slice) const {
-  return run.base[static_cast<int>(slice.buffer)] + slice.offset * run.element;
-}
-
-// The same slice in another rank's memory, as this process sees it.
-std::byte* Executor::place_of(const Run& run, int rank, const Slice& slice) const {
-  if (rank == board_->rank()) return place(run, slice);
-  const auto& peer = peers_[rank];
-  if (slice.buffer == Buffer::stage) return peer.stage + run.stage_shift + slice.offset * run.element;
-  auto* base = slice.buffer == Buffer::input ? const_cast<std::byte*>(peer.input) : peer.output;
-  return base + run.shift + slice.offset * run.element;
-}
-
 void Executor::local_steps(Run& run, std::span<const Step> steps) {
   const auto element = run.element;
   for (const Step& step : steps) {
@@ -389,12 +386,12 @@ void Executor::local_steps(Run& run, std::span<const Step> steps) {
         copy_bytes(to, from, step.to.count * element, store);
       }
     } else if (step.kind == StepKind::reduce) {
-      arithmetic_.reduce(place(run, step.to), place(run, step.from), step.to.count);
+      shape_.reduce(place(run, step.to), place(run, step.from), step.to.count);
     } else if (step.kind == StepKind::combine) {
       const auto* first = place(run, step.from);
-      for (int r = 0; r < channel_->size(); ++r) ins_[r] = first + r * step.stride * element;
+      for (int r = 0; r < ranks_; ++r) ins_[r] = first + r * step.stride * element;
       outs_[0] = place(run, step.to);
-      arithmetic_.fold(ins_, std::span(outs_).first(1), step.to.count, Store::plain);
+      shape_.fold(ins_, std::span(outs_).first(1), step.to.count, Store::plain);
     }
   }
 }
@@ -411,14 +408,14 @@ void Executor::shared_steps(Run& run, std::span<const Step> steps) {
 }
 
 void Executor::fold_from_all(Run& run, const Step& step) {
-  const int ranks = channel_->size();
+  const int ranks = ranks_;
   for (int r = 0; r < ranks; ++r) ins_[r] = place_of(run, r, step.from);
-  if (step.own.count > 0) ins_[board_->rank()] = place(run, step.own);
+  if (step.own.count > 0) ins_[rank_] = place(run, step.own);
   const bool to_all = step.peer == kEveryone;
   const int outs = to_all ? ranks : 1;
   for (int i = 0; i < outs; ++i) outs_[i] = place_of(run, to_all ? i : step.peer, step.to);
   const auto store = step.from.buffer == Buffer::input ? run.request.store : Store::plain;
-  arithmetic_.fold(ins_, std::span(outs_).first(outs), step.to.count, store);
+  shape_.fold(ins_, std::span(outs_).first(outs), step.to.count, store);
 }
 
 }  // namespace trireme

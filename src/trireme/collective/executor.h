@@ -62,20 +62,32 @@ class Executor {
   std::uint64_t bytes_sent() const { return channel_->counters().bytes_sent + shared_bytes_; }
 
  private:
-  // One call under way.
+  // One call under way. A small call takes a few hundred nanoseconds, so what it does not use is not set.
   struct Run {
+    Run(const Request& what, const net::CallId& as, const net::Patience& wait, const net::Watch& with)
+        : request(what), call(as), patience(wait), watch(with), element(size_of(what.dtype)) {}
     const Request& request;
-    const Plan* plan;
-    net::CallId call;
+    const net::CallId& call;
     const net::Patience& patience;
     net::Watch watch;
     std::size_t element;  // bytes
+    const Plan* plan;
     // Of the segment at hand: where each of my buffers begins (by Buffer), and how far into a peer's input or output,
     // and into its stage, the segment lies.
     std::byte* base[4];
     std::size_t shift;
     std::size_t stage_shift;
     Store stage_store = Store::plain;
+  };
+  // What follows from a request alone. Calls mostly repeat, and making this anew takes as long as a small fold.
+  struct Shape {
+    const Algorithm* algorithm = nullptr;
+    Op op = Op::sum;
+    net::CallId call{};        // but for the sequence number
+    std::uint64_t least_sent;  // bytes that this rank sends, whatever the algorithm
+    bool fits_posts;
+    Fold fold;
+    Reduce reduce;
   };
   struct PlanKey {
     const Algorithm* algorithm;
@@ -88,7 +100,7 @@ class Executor {
   };
 
   const Plan& plan_for(const Request& request, const Algorithm& algorithm, std::size_t segment);
-  void bind_arithmetic(const Request& request);
+  void bind_shape(const Request& request);
   void dispatch(Run& run);
   void run_messages(Run& run);
   void run_in_posts(Run& run);
@@ -96,7 +108,6 @@ class Executor {
   void run_staged(Run& run);
   void run_staged_rounds(Run& run);
 
-  net::Post& announce(const Run& run);
   void meet(Run& run);
   bool peers_readable(const Run& run) const;
   void bind_peers();
@@ -115,6 +126,7 @@ class Executor {
   net::Transport& transport_;
   std::unique_ptr<net::Channel> channel_;
   net::Board* board_;
+  const int rank_, ranks_;
   // By collective: what private buffers take instead of direct, long and short ones.
   std::array<const Algorithm*, kCollectives.size()> staged_, inline_;
   std::atomic<std::uint64_t> shared_bytes_ = 0;
@@ -124,13 +136,7 @@ class Executor {
   std::unordered_map<PlanKey, std::unique_ptr<Plan>, PlanHash> plans_;
   PlanKey last_key_{};
   const Plan* last_plan_ = nullptr;
-  struct Arithmetic {
-    const Algorithm* algorithm = nullptr;
-    DType dtype = DType::f32;
-    Op op = Op::sum;
-    Fold fold = nullptr;
-    Reduce reduce = nullptr;
-  } arithmetic_;  // of the last call
+  Shape shape_;  // of the last call
   Arena scratch_;
   Arena stage_;
   std::array<StoreChoice, 65> stage_stores_;  // by bit width of the bytes of a call

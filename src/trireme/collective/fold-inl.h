@@ -104,8 +104,14 @@ HWY_NOINLINE void run(const Pass& pass) {
   const std::size_t outs_count = pass.outs_count;
   const auto streams = [&](std::size_t j) HWY_ATTR { return pass.streaming && To::can_stream(out(j, 0)); };
   // The first outputs are kept at hand, the others looked up anew each time.
-  std::byte *const out_0 = out(0, 0), *const out_1 = outs_count > 1 ? out(1, 0) : nullptr;
-  const bool streams_0 = streams(0), streams_1 = outs_count > 1 && streams(1);
+  constexpr std::size_t kHeld = 4;
+  std::byte* held[kHeld] = {};
+  bool held_streams[kHeld] = {};
+  const std::size_t held_count = outs_count < kHeld ? outs_count : kHeld;
+  for (std::size_t j = 0; j < held_count; ++j) {
+    held[j] = out(j, 0);
+    held_streams[j] = streams(j);
+  }
 
   std::size_t left = pass.elements, vector = 0;
   for (; left >= 4 * kLanes; left -= 4 * kLanes, vector += 4) {
@@ -115,10 +121,10 @@ HWY_NOINLINE void run(const Pass& pass) {
     auto a = result(vector), b = result(vector + 1), c = result(vector + 2), d = result(vector + 3);
     finish(a, b, c, d);
     const Four<To> four{To::pack(a), To::pack(b), To::pack(c), To::pack(d)};
-    four.store(out_0 + vector * To::kBytes, streams_0);
-    if (outs_count == 1) continue;
-    four.store(out_1 + vector * To::kBytes, streams_1);
-    for (std::size_t j = 2; j < outs_count; ++j) four.store(out(j, vector), streams(j));
+    for (std::size_t j = 0; j < kHeld; ++j) {
+      if (j < held_count) four.store(held[j] + vector * To::kBytes, held_streams[j]);
+    }
+    for (std::size_t j = kHeld; j < outs_count; ++j) four.store(out(j, vector), streams(j));
   }
   for (; left > 0; ++vector) {
     const std::size_t lanes = left < kLanes ? left : kLanes, at = vector * From::kBytes;

@@ -46,6 +46,8 @@ class AddressSpace {
 // stored last. The first bytes of a payload share its cache line: a small call moves one line per rank.
 struct alignas(64) Post {
   static constexpr std::size_t kPayload = 8192;
+  // Whether a call that stages `bytes` goes through the posts: with half to spare for what else a schedule stages.
+  static constexpr bool fits(std::size_t bytes) { return 2 * bytes <= kPayload; }
   Counter sequence;
   std::uint64_t count;
   std::int32_t root;
@@ -90,8 +92,13 @@ class Board {
   void begin_meeting() { ++meetings_; }
   // Of the meeting at hand.
   Post& post(int rank) { return posts_[2 * rank + (meetings_ & 1)]; }
-  // Makes my post of call `sequence` visible. What it holds, and all I wrote before, is then read by the others.
-  void publish(std::uint64_t sequence) { raise(post(rank_).sequence, sequence); }
+  // Makes my post of `call` visible. What it holds, and all I wrote before, is then read by the others. The line that
+  // says so is written at once and last: between two stores to it, whoever polls it may take it away.
+  void publish(const CallId& call) {
+    auto& mine = post(rank_);
+    mine.announce(call);
+    raise(mine.sequence, call.sequence);
+  }
   // Gets the first line of my post of the next meeting ready to be written: once everyone has posted in this one,
   // nobody reads that any more.
   void prepare_next() { fetch_for_writing(&posts_[2 * rank_ + ((meetings_ + 1) & 1)]); }
