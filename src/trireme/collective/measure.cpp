@@ -14,7 +14,9 @@
 namespace trireme {
 namespace {
 
-constexpr int kBursts = 5;
+constexpr int kBursts = 5, kSlowBursts = 3;
+constexpr double kSlow = 10e-3;         // seconds: such calls are worth fewer repetitions
+constexpr double kLongestCall = 60e-3;  // of a correction: beyond it the wire is all that counts
 
 // Times calls the same way on every rank. All numbers are the slowest rank's, so every rank decides the same.
 class Stopwatch {
@@ -41,16 +43,17 @@ class Stopwatch {
   double time(const What& what, const Tuning& tuning) {
     prepare(what, tuning);
     const double once = slowest(burst(what, 2));
-    const int calls = std::clamp(static_cast<int>(effort_.burst_s / once), 2, 20'000);
+    const bool slow = once > kSlow;
+    const int calls = std::clamp(static_cast<int>(effort_.burst_s / once), slow ? 1 : 2, 20'000);
     std::vector<double> times;
-    for (int i = 0; i < kBursts; ++i) times.push_back(slowest(burst(what, calls)));
+    for (int i = 0; i < (slow ? kSlowBursts : kBursts); ++i) times.push_back(slowest(burst(what, calls)));
     return median(times);
   }
   double time(const What& what) { return time(what, tuning_); }
   // The same in a fraction of the time.
   double quick_time(const What& what, const Tuning& tuning) {
     const Effort thorough = effort_;
-    effort_.burst_s /= 5;
+    effort_.burst_s /= 10;
     const double seconds = time(what, tuning);
     effort_ = thorough;
     return seconds;
@@ -263,13 +266,13 @@ Corrections measure_corrections(Stopwatch& watch, const Tuning& tuning, int rank
     if (algorithm.shared && !shared) continue;
     progress(fmt::format("{} by {}", name(algorithm.what), algorithm.name));
     const bool empty = algorithm.what == Collective::barrier;
-    for (std::size_t bytes = 64; !watch.too_large(bytes) && bytes <= (16u << 20); bytes *= 4) {
+    for (std::size_t bytes = 64; !watch.too_large(bytes) && bytes <= (16u << 20); bytes *= 2) {
       if (empty && bytes > 64) break;
       const std::size_t per_rank = has_blocks(algorithm.what) ? std::max<std::size_t>(bytes / ranks / 4 * 4, 4) : bytes;
       const std::size_t count = empty ? 0 : per_rank / sizeof(float);
       const Call call{algorithm.what, 0, ranks, 0, count, count};
       const double model = predict(algorithm, call, DType::f32, tuning.model);
-      if (!(model > 0)) break;  // one rank
+      if (!(model > 0) || model > kLongestCall) break;  // one rank, or a slow wire
       const auto memory = algorithm.name == "staged" ? BufferMemory::own : BufferMemory::heap;
       const double seconds = watch.quick_time({algorithm.what, algorithm.name, empty ? 0 : per_rank, memory}, tuning);
       corrections.add(algorithm.what, algorithm.name, std::max(call_bytes(call, DType::f32), 1.0), seconds / model);

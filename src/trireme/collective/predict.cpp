@@ -3,6 +3,7 @@
 
 #include "trireme/collective/cost.h"
 #include "trireme/collective/round_work.h"
+#include "trireme/net/board.h"
 
 namespace trireme {
 namespace {
@@ -95,7 +96,10 @@ class MessageClock {
   std::vector<Line> out_, in_;
 };
 
-double predict_shared(RoundReader& reader, const std::vector<Schedule>& schedules, const LinkModel& model) {
+// Besides the synchronizations of its rounds: one after the last where peers' own buffers are read, one to meet first
+// where what is staged does not fit the posts.
+double predict_shared(RoundReader& reader, const std::vector<Schedule>& schedules, std::size_t staged,
+                      const LinkModel& model) {
   int ranks = static_cast<int>(schedules.size());
   double seconds = 0;
   bool only_stages = true;
@@ -111,7 +115,7 @@ double predict_shared(RoundReader& reader, const std::vector<Schedule>& schedule
     if (shared) seconds += model.sync;
     if (most > 0) seconds += model.memory(static_cast<double>(most));
   }
-  return only_stages ? seconds : seconds + model.sync;
+  return only_stages && net::Post::fits(staged) ? seconds : seconds + model.sync;
 }
 
 double predict_uncorrected(const Algorithm& algorithm, const Call& shape, DType type, const LinkModel& model) {
@@ -120,7 +124,8 @@ double predict_uncorrected(const Algorithm& algorithm, const Call& shape, DType 
   std::vector<Schedule> schedules;
   schedules.reserve(shape.ranks);
   for (int rank = 0; rank < shape.ranks; ++rank) schedules.push_back(reader.schedule(rank));
-  return algorithm.shared ? predict_shared(reader, schedules, model) : MessageClock(reader, schedules, model).run();
+  if (!algorithm.shared) return MessageClock(reader, schedules, model).run();
+  return predict_shared(reader, schedules, static_cast<std::size_t>(call_bytes(shape, type)), model);
 }
 
 }  // namespace

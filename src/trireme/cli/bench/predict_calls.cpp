@@ -20,7 +20,7 @@ constexpr std::uint64_t kCallFootprint = 64ULL << 20;  // per rank, over its rot
 constexpr int kMostCallBuffers = 64;
 constexpr double kCallSeconds = 0.004;
 
-// Fitted at powers of four, judged half way between them.
+// Fitted at powers of two, judged half way between them.
 struct Size {
   std::size_t bytes;
   bool judged;
@@ -28,9 +28,9 @@ struct Size {
 std::vector<Size> sizes(Collective what, std::size_t largest) {
   if (what == Collective::barrier) return {{0, false}, {0, true}};
   std::vector<Size> all;
-  for (std::size_t bytes = 64; bytes <= largest; bytes *= 4) {
+  for (std::size_t bytes = 64; bytes <= largest; bytes *= 2) {
     all.push_back({bytes, false});
-    if (bytes * 2 <= largest) all.push_back({bytes * 2, true});
+    if (2 * bytes <= largest) all.push_back({bytes + bytes / 2, true});
   }
   return all;
 }
