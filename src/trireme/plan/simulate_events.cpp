@@ -72,7 +72,7 @@ class WithServers : public OwnPace {
 
   void push(int worker, double now) {
     state(worker).pulled = false;
-    auto pushed = servers_.push(worker, now);
+    const auto pushed = servers_.push(worker, now);
     if (counts(worker)) {
       stale(static_cast<std::int64_t>(pushed.staleness));
       result_.workers[static_cast<std::size_t>(worker)].bytes_sent += static_cast<std::uint64_t>(2 * code_.bytes);
@@ -84,22 +84,20 @@ class WithServers : public OwnPace {
     }
     access(Access::What::apply, worker, pushed.arrived_s);
     steal(pushed);
-    if (!pushed.answers.empty()) send_answers(std::move(pushed.answers));
+    send_answers(pushed.answers);
     end_step(worker, now);
   }
 
-  // From when the first of them leaves, so that all messages come in the order of time, or nearly.
-  void send_answers(std::vector<ServersInTime::Answer> answers) {
-    std::ranges::stable_sort(answers, {}, &ServersInTime::Answer::at_s);
-    const double first = answers.front().at_s;
-    events_.put(first, [this, all = std::move(answers)](double) {
-      for (const auto& one : all) {
+  // Each when it leaves: messages come in the order of time.
+  void send_answers(const std::vector<ServersInTime::Answer>& answers) {
+    for (const auto& one : answers) {
+      events_.put(one.at_s, [this, one](double) {
         const double there = servers_.deliver(one);
-        if (there < 0) continue;
+        if (there < 0) return;
         const double decoded = there + (coded_ ? code_.decode_s : 0);
         events_.put(decoded, [this, who = one.worker](double then) { answered(who, then); });
-      }
-    });
+      });
+    }
   }
 
   // What servers compute they take from workers of their nodes that compute.

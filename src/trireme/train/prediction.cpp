@@ -41,9 +41,10 @@ constexpr std::array kParts{Named{"forward", &plan::PredictedStep::forward_ms},
                             Named{"other", &plan::PredictedStep::other_ms},
                             Named{"step", &plan::PredictedStep::step_ms}};
 
-plan::PredictedStep in_ms(const plan::Simulated& simulated) {
+// A step of the first worker, for that is what it measures: where workers go at their own pace others have their own.
+plan::PredictedStep in_ms(const plan::Simulated& simulated, bool own_pace) {
   const auto& parts = simulated.breakdown_s;
-  return {.step_ms = 1e3 * simulated.step_s,
+  return {.step_ms = 1e3 * (own_pace && !simulated.step_ends.empty() ? parts.step() : simulated.step_s),
           .forward_ms = 1e3 * parts.forward,
           .backward_ms = 1e3 * parts.backward,
           .communication_ms = 1e3 * parts.communication,
@@ -122,6 +123,7 @@ Prediction::Prediction(const Config& config, Communicator& world, Crew& crew, co
       crew_(crew),
       lockstep_(!strategy.asynchronous()),
       in_backward_(strategy.in_backward()),
+      own_pace_(strategy.asynchronous()),
       transport_(world.size() > 1 || crew.size() == 1                  ? std::string(world.transport())
                  : config.transport == "tcp" || config.hosts != "none" ? "tcp"
                                                                        : "shm"),
@@ -203,7 +205,8 @@ void Prediction::predict(const DataParallel* net, double samples) {
     if (!net) throw ConfigError("nothing was measured of its gradients");
     fit(cluster, config_.deterministic ? "auto" : config_.algorithm, exchange_);
     const auto profile = own_profile(net, samples);
-    told_->step = in_ms(plan::simulate(cluster, job_of(config_, profile, crew_.size(), net, in_backward_)));
+    const auto simulated = plan::simulate(cluster, job_of(config_, profile, crew_.size(), net, in_backward_));
+    told_->step = in_ms(simulated, own_pace_);
   } catch (const Error& error) {
     told_->why_not = error.what();
   }
