@@ -79,12 +79,14 @@ void update_running(const Statistics& statistics, Tensor mean, Tensor variance, 
 
 class SyncNorm : public torch::autograd::Function<SyncNorm> {
  public:
-  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, const Tensor& weight,
-                        const Tensor& bias, const Tensor& running_mean, const Tensor& running_variance, double momentum,
-                        double epsilon) {
+  // Layers without weights, or without running statistics, have none: LibTorch takes no undefined tensor for one.
+  static Tensor forward(torch::autograd::AutogradContext* context, const Tensor& x, const MaybeTensor& maybe_weight,
+                        const MaybeTensor& bias, const MaybeTensor& running_mean, const MaybeTensor& running_variance,
+                        double momentum, double epsilon) {
+    const Tensor weight = maybe_weight.value_or(Tensor());
     auto& group = current->group();
     auto statistics = gather_statistics(group, x);
-    update_running(statistics, running_mean, running_variance, momentum);
+    update_running(statistics, running_mean.value_or(Tensor()), running_variance.value_or(Tensor()), momentum);
     auto type = torch::TensorOptions().dtype(torch::kFloat32).device(x.device());
     auto mean = statistics.mean.to(type), variance = statistics.variance.to(type);
     context->save_for_backward({x, weight, mean, torch::rsqrt(statistics.variance + epsilon).to(type)});
@@ -122,8 +124,7 @@ Tensor batch_norm(const Tensor& x, const MaybeTensor& weight, const MaybeTensor&
   if (!current || !training) {
     return at::native::batch_norm(x, weight, bias, running_mean, running_variance, training, momentum, epsilon, cudnn);
   }
-  return SyncNorm::apply(x, weight.value_or(Tensor()), bias.value_or(Tensor()), running_mean.value_or(Tensor()),
-                         running_variance.value_or(Tensor()), momentum, epsilon);
+  return SyncNorm::apply(x, weight, bias, running_mean, running_variance, momentum, epsilon);
 }
 
 // Once per process, when first wanted. Threads without a SyncBatchNorm go on as before.
