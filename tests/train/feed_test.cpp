@@ -57,6 +57,11 @@ TEST(Feed, InStepIsTheSamplerWithPauses) {
   }
 }
 
+TEST(Feed, PausesOnceAStepAtMost) {
+  Feed feed(options(0, 2), 100);  // 13 steps
+  for (int step = 0; step < 26; ++step) EXPECT_EQ(until_mark(feed).size(), 1u);
+}
+
 TEST(Feed, TakenBatchesCoverAnEpochOnce) {
   Counter counter;
   Feed fast(options(0, 3), 2, counter.take()), slow(options(2, 3), 2, counter.take());

@@ -18,9 +18,9 @@ data::SamplerOptions dealt(data::SamplerOptions options, bool own_pace) {
 
 Feed::Feed(const data::SamplerOptions& options, std::int64_t marks, Take take)
     : workers_(options.workers),
-      marks_(marks),
       take_(std::move(take)),
-      sampler_(dealt(options, static_cast<bool>(take_))) {}
+      sampler_(dealt(options, static_cast<bool>(take_))),
+      marks_(std::clamp<std::int64_t>(marks, 1, std::max<std::int64_t>(1, batches()))) {}
 
 std::int64_t Feed::batches() const { return sampler_.steps_per_epoch(); }
 

@@ -41,9 +41,9 @@ class Feed {
   std::optional<data::Share> next_taken();
 
   const int workers_;
-  const std::int64_t marks_;
   const Take take_;
   data::ShardedSampler sampler_;
+  const std::int64_t marks_;  // one for each batch of an epoch at most
   std::int64_t epoch_ = 0, part_ = 0;
   std::int64_t first_ = 0;  // batch of the part at hand, as they are taken
 };
