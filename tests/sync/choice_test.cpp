@@ -49,6 +49,7 @@ TEST(Choice, WrongNamesListAll) {
 
 TEST(Choice, WrongSettingsListTheirs) {
   EXPECT_EQ(error_of("local-sgd:K=3"), "strategy local-sgd has no setting 'K'; it has H=8 (steps between averages)");
+  EXPECT_THAT(error_of("local-sgd:0"), HasSubstr("H=0 is not a whole number from 1"));
   EXPECT_THAT(error_of("allreduce:H=3"), HasSubstr("it has none"));
   EXPECT_THAT(error_of("local-sgd:"), HasSubstr("H=8"));
   EXPECT_THAT(error_of("local-sgd:H=3,"), HasSubstr("no setting ''"));

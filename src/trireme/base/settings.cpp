@@ -61,6 +61,12 @@ bool Allowed::holds(std::string_view value) const {
   return read && *read >= least && *read <= most;
 }
 
+bool Allowed::meant_by(std::string_view value) const {
+  double number = 0;
+  const auto end = std::from_chars(value.data(), value.data() + value.size(), number).ptr;
+  return holds(value) || (kind != Kind::word && !value.empty() && end == value.data() + value.size());
+}
+
 // ---- Values ----
 
 Values::Values(std::string_view what, std::span<const Setting> settings, std::optional<std::string_view> given) {
@@ -70,7 +76,7 @@ Values::Values(std::string_view what, std::span<const Setting> settings, std::op
   for (auto part : split(*given, ',')) {
     const auto equals = part.find('=');
     const bool keyed = equals != std::string_view::npos;
-    const bool bare = !keyed && seen.empty() && !settings.empty() && settings[0].allowed.holds(part);
+    const bool bare = !keyed && seen.empty() && !settings.empty() && settings[0].allowed.meant_by(part);
     const auto name = bare ? settings[0].name : part.substr(0, equals);
     const auto value = keyed ? part.substr(equals + 1) : part;
     const Setting& setting = find_setting(what, settings, name);

@@ -19,6 +19,8 @@ struct Allowed {
   // "a whole number from 1 to 64, or auto"
   std::string text() const;
   bool holds(std::string_view value) const;
+  // Whether one who wrote this, and no name, meant such a value, if perhaps one that is not allowed.
+  bool meant_by(std::string_view value) const;
 };
 Allowed whole_number(double least, double most, std::vector<std::string_view> or_words = {});
 Allowed number(double least, double most, std::vector<std::string_view> or_words = {});
