@@ -198,7 +198,7 @@ std::string Launcher::interrupted_text() const {
 
 void Launcher::on_signal(int number, bool from_here) {
   auto now = Clock::now();
-  bool again = number == interrupted_by_ && number == SIGINT;
+  bool again = number == interrupted_by_ && (number == SIGINT || number == SIGTERM);
   if (again && now - interrupted_at_ < kSameSignal) return;
   if (again) number = SIGKILL;
   if (ends_programs(number)) {
