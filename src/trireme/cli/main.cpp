@@ -1,4 +1,4 @@
-// The one program. Each subcommand lives in a file of its own; here errors become one line and an exit code.
+// The one program. Each subcommand lives in a file of its own.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -10,6 +10,7 @@
 #include "trireme/base/error.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/program.h"
 #include "trireme/cli/torch_commands.h"
 
 namespace {
@@ -31,7 +32,8 @@ void join_bench_words(std::vector<std::string>& words) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
+  if (wants_torch(argc, argv)) trireme::cli::become_torch(argv);
   CLI::App app{"Trireme: distributed deep-learning training for C++ on LibTorch", "trireme"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "trireme 0.1.0");
@@ -53,23 +55,10 @@ int main(int argc, char** argv) {
   trireme::cli::add_bench_simulate(app);
   trireme::cli::add_bench_predict(app);
   trireme::cli::add_ps_soak(app);
-  try {
-    if (wants_torch(argc, argv)) trireme::cli::become_torch(argv);
-    auto words = trireme::cli::normalize_arguments(argc, argv);
-    join_bench_words(words);
-    std::reverse(words.begin(), words.end());  // CLI11 takes them from the back
-    app.parse(std::move(words));
-  } catch (const trireme::cli::Exit& exit) {
-    return exit.code;
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "trireme: %s\n", error.what());
-    return 2;
-  } catch (const trireme::Error& error) {
-    std::fprintf(stderr, "trireme: %s\n", error.what());
-    return error.exit_code();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "trireme: %s\n", error.what());
-    return 1;
-  }
+  auto words = trireme::cli::normalize_arguments(argc, argv);
+  join_bench_words(words);
+  return trireme::cli::run_program(app, words);
+} catch (const trireme::Error& error) {
+  std::fprintf(stderr, "trireme: %s\n", error.what());
+  return error.exit_code();
 }
