@@ -50,7 +50,8 @@ constexpr const char* kQuick = " --iterations 4 --rounds 2 --json";
 
 TEST(BenchCommand, EveryCollectiveIsMeasuredAndRight) {
   for (Collective what : kCollectives) {
-    auto outcome = run("bench " + std::string(name(what)) + " --ranks 3 --transport inproc --bytes 4,3000" + kQuick);
+    const std::string sizes = what == Collective::barrier ? "" : " --bytes 4,3000";
+    auto outcome = run("bench " + std::string(name(what)) + " --ranks 3 --transport inproc" + sizes + kQuick);
     ASSERT_EQ(outcome.code, 0) << name(what) << ": " << outcome.err;
     auto rows = objects(outcome.out);
     ASSERT_EQ(rows.size(), what == Collective::barrier ? 1U : 2U) << name(what);
@@ -134,6 +135,40 @@ TEST(BenchCommand, BadInputIsOneLineAndCodeTwo) {
     EXPECT_EQ(outcome.code, 2) << arguments << ": " << outcome.err;
     EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << arguments << ": " << outcome.err;
     EXPECT_TRUE(outcome.err.starts_with("trireme: ")) << outcome.err;
+  }
+}
+
+// By name, before a table is begun.
+TEST(BenchCommand, WhatWouldDoNothingIsRefused) {
+  for (auto [arguments, named] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"barrier --bytes 4", "--bytes"},
+           {"barrier --dtype f64", "--dtype"},
+           {"barrier --op sum", "--op"},
+           {"broadcast --op max", "--op"},
+           {"all-gather --op sum", "--op"},
+           {"broadcast --deterministic", "--deterministic"},
+           {"all-reduce --deterministic --algorithm ring", "--deterministic"},
+           {"simulate --growth", "--growth"},
+           {"predict --cases foo", "--cases"},
+           {"predict --rounds 0", "--rounds"},
+           {"predict --transports foo", "--transports"},
+           {"predict -n 0", "--ranks"},
+           {"predict --largest 0", "--largest"},
+           {"predict --strategies foo", "foo"},
+           {"predict --codecs foo", "foo"},
+           {"predict --workers 0", "--workers"},
+           {"predict --places foo", "--places"},
+           {"predict --models :4", "--models"},
+           {"predict --models mlp:0", "--models"},
+           {"predict --models mlp:foo", "--models"},
+           {"predict --cases training --strategies hogwild --codecs topk:0.01", "nothing to measure"},
+           {"predict --cases training --transports shm", "--transports"},
+           {"predict --cases calls --models mlp", "--models"}}) {
+    auto outcome = run("bench " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << ": " << outcome.err;
+    EXPECT_EQ(outcome.out, "") << arguments;
+    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << arguments << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(named)) << arguments;
   }
 }
 

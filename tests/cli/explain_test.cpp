@@ -67,17 +67,34 @@ TEST(ExplainCommand, AsksAuto) {
 }
 
 TEST(ExplainCommand, RefusesBadInputInOneLine) {
-  for (const char* arguments :
-       {"", "ringo", "ring --ranks 0", "ring --ranks 99999", "ring --ranks x", "ring --collective broadcast",
-        "ring --collective gossip", "ring --root 1", "mst --collective scatter --ranks 4 --root 4", "ring --count x",
-        "ring --count -1", "dissemination --count 1", "ring --ranks 33 --html /dev/null", "ring --ranks 1000",
-        "ring --bytes 1M", "auto --html x.html", "auto --transport pigeon", "ring two"}) {
+  for (const char* arguments : {"",
+                                "ringo",
+                                "ring --ranks 0",
+                                "ring --ranks 99999",
+                                "ring --ranks x",
+                                "ring --collective broadcast",
+                                "ring --collective gossip",
+                                "ring --root 1",
+                                "mst --collective scatter --ranks 4 --root 4",
+                                "ring --count x",
+                                "ring --count -1",
+                                "dissemination --count 1",
+                                "ring --ranks 33 --html /dev/null",
+                                "ring --ranks 1000",
+                                "ring --bytes 1M",
+                                "auto --html x.html",
+                                "auto --root 1",
+                                "auto --collective barrier --bytes 4",
+                                "auto --transport pigeon",
+                                "ring two"}) {
     EXPECT_TRUE(refuses(std::string("explain ") + arguments))
         << arguments << "\n"
         << run_trireme(std::string("explain ") + arguments + " 2>&1").text;
   }
   EXPECT_THAT(run_trireme("explain ringo 2>&1").text, HasSubstr("there are: "));
-  EXPECT_EQ(run_trireme("explain ring --html /nowhere/at/all.html 2>&1").code, 1);
+  auto outcome = run_trireme("explain ring --html /nowhere/at/all.html 2>&1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.text, HasSubstr("--html: cannot write /nowhere/at/all.html: No such file or directory"));
 }
 
 }  // namespace

@@ -11,6 +11,10 @@ TEST(Judged, KendallCountsPairs) {
   EXPECT_DOUBLE_EQ(kendall({1, 2, 3, 4}, {1, 3, 2, 4}), 4.0 / 6);
   EXPECT_NEAR(kendall({1, 1, 2}, {1, 2, 3}), 2 / std::sqrt(6.0), 1e-12);  // one tie
   EXPECT_DOUBLE_EQ(kendall({1}, {1}), 1);
+  // 1 and 1.05 are taken for the same: two of three pairs are left, and both agree.
+  const auto apart = kendall_apart({2, 1, 3}, {1, 1.05, 2}, 0.1);
+  EXPECT_DOUBLE_EQ(apart.kendall, 1);
+  EXPECT_DOUBLE_EQ(apart.share, 2.0 / 3);
 }
 
 TEST(Judged, QuantilesLieBetween) {

@@ -74,6 +74,10 @@ TEST_F(PlanCommand, RefusesInOneLine) {
   refuses(asked("--objective speed"), 2, "not one of: step, accuracy, cost");
   refuses(asked("--strategies alreduce"), 2, "allreduce");
   refuses(asked("--frobnicate"), 2, "--frobnicate");
+  refuses(asked("--lanes 65"), 2, "--lanes");
+  refuses(asked("--memory 0"), 2, "--memory");
+  refuses(asked("-o /nowhere/plan.json"), 1, "cannot write /nowhere/plan.json: No such file or directory");
+  refuses(asked("--no-mesh --strategies hogwild --codecs topk:0.01"), 2, "codecs that a strategy cannot send");
   refuses(asked("--model lenet"), 2, "either --profile FILE or --model NAME");
   refuses("plan --cluster nowhere.toml --profile " + file("profile.json"), 7, "nowhere.toml");
   std::ofstream(file("broken.json")) << "{\n\"format\": 3}";

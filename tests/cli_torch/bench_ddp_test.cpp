@@ -32,6 +32,9 @@ TEST(BenchDdp, RefusesInOneLine) {
   refused({"--models", "lenet:0"}, "--models");
   refused({"--peers", "tensorflow"}, "'tensorflow' is not one of");
   refused({"--exchange", "sideways"}, "sideways");
+  refused({"--workers", "0"}, "--workers");
+  refused({"--rounds", "0"}, "--rounds");
+  refused({"--bucket-plan", "foo"}, "foo");
 }
 
 }  // namespace

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "tests/cli_torch/pictures.h"
 
 namespace trireme::test {
@@ -64,6 +66,14 @@ TEST_F(Predict, ManySamplesInOneFile) {
   EXPECT_EQ(json[1]["index"], 1);
   EXPECT_EQ(json[2]["label"], "light");
   EXPECT_EQ(json[3]["label"], "dark");
+}
+
+TEST_F(Predict, RefusesWhatIsNotFinite) {
+  std::vector<float> values(2 * 3 * 144, 0.5f);
+  values[3 * 144 + 13] = NAN;
+  put(folder_ / "nan.npy",
+      npy("<f4", "2, 3, 12, 12", {reinterpret_cast<const char*>(values.data()), 4 * values.size()}));
+  expect_refusal(predict({file("nan.npy")}), 7, "nan.npy: a value that is not finite in sample 1, at [0, 1, 1]");
 }
 
 TEST_F(Predict, GoesOnAfterWhatItCannotRead) {

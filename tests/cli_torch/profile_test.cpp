@@ -52,6 +52,16 @@ TEST(ProfileCommand, PrintsJson) {
 TEST(ProfileCommand, Refuses) {
   expect_refusal(run(measured({"--hosts", "ns:2"})), 2, "--hosts");
   expect_refusal(run(measured({"--noise-steps", "x"})), 2, "--noise-steps");
+  expect_refusal(run({"profile", "--model", "lenet", "--workers", "2", "--noise-steps", "few"}), 2, "'few'");
+  for (const Words& flag : {Words{"--strategy", "ps-async"}, Words{"--mesh", "data=2"}, Words{"--compress", "int8"},
+                            Words{"--out", "somewhere"}, Words{"--servers", "2"}, Words{"--epochs", "3"}}) {
+    expect_refusal(run(measured(flag)), 2, flag[0]);
+  }
+  expect_refusal(run(measured({"--set", "sync.strategy=ps-async"})), 2, "--strategy");
+}
+
+TEST(ProfileCommand, WhatIsWrongForAllWorkersIsSaidOnce) {
+  expect_refusal(run(measured({"--workers", "2", "--model", "none-such"})), 2, "none-such");
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ TEST(ResumeFrom, ABrokenCheckpointIsPassedOver) {
     file.put('\x55');
   }
   auto done = run_well({"train", "--resume", out.string()});
-  EXPECT_THAT(done.out, HasSubstr("skipped a broken checkpoint: " + newest.string()));
+  EXPECT_THAT(done.err, HasSubstr("trireme: skipped a broken checkpoint: " + newest.string()));
   EXPECT_THAT(done.out, HasSubstr("going on from step 10"));
   EXPECT_THAT(differences(weights(out), whole), IsEmpty());
 }

@@ -61,6 +61,40 @@ const Wrong kWrong[] = {
     {"Determinism", {"--deterministic", "--micro-batch", "8", "--sync-batch-norm"}, 2, "--sync-batch-norm"},
     {"Augment", {"--augment"}, 2, "augment"},
     {"OneSampleTooMany", {"--nesterov", "stray"}, 2, "stray"},
+    {"Threads", {"--threads", "1000000"}, 2, "--threads: 1000000 is not from 0 to "},
+    {"MeshTooLarge", {"--mesh", "data=5000"}, 2, "--mesh: 5000 workers on this host are above "},
+    {"Target", {"--target", "95"}, 2, "--target: 95 is not a share"},
+    {"LargeBatch", {"--batch", "9999999999"}, 2, "--batch: 9999999999 is above 2147483647"},
+    {"LargeAccumulation", {"--accumulate", "9999999999"}, 2, "--accumulate: 9999999999 times --batch 16"},
+    {"StragglerRank", {"--straggle", "rank=2,factor=3"}, 2, "--straggle rank=2: there is none"},
+    {"StragglerReplica", {"--mesh", "pipe=2", "--straggle", "rank=1,factor=3"}, 2, "the replicas here are"},
+    {"MeshAndSetWorkers", {"--mesh", "data=3", "--set", "workers=2"}, 2, "that is 3 workers, and there are 2"},
+    // What would do nothing.
+    {"ServersOfNobody", {"--servers", "2"}, 2, "--servers: has no effect without a --strategy ps-*"},
+    {"ReplicasOfNobody", {"--replicas", "2"}, 2, "--replicas: has no effect"},
+    {"RemoteServersOfNobody", {"--remote-servers", "2"}, 2, "--remote-servers: has no effect"},
+    {"PsEndpointOfNobody", {"--ps-endpoint", "127.0.0.1:1"}, 2, "--ps-endpoint: has no effect"},
+    {"SplitOfTheWhole", {"--split", "fc1"}, 2, "--split: has no effect"},
+    {"SplitOfOneStage", {"--mesh", "data=2", "--split", "fc1"}, 2, "--split: has no effect"},
+    {"MicroBatchesOfTheWhole", {"--micro-batches", "4"}, 2, "--micro-batches: has no effect"},
+    {"PipelineOfTheWhole", {"--pipeline", "gpipe"}, 2, "--pipeline: has no effect"},
+    {"ChunksOfOther", {"--mesh", "pipe=2", "--chunks", "3"}, 2, "--chunks: has no effect without --pipeline"},
+    {"VerticalSyncOfOther", {"--mesh", "pipe=2", "--vertical-sync"}, 2, "--vertical-sync: has no effect"},
+    {"TensorRuleOfOther", {"--mesh", "pipe=2", "--tensor-rule", "fc1=row"}, 2, "--tensor-rule: has no effect"},
+    {"MemoryOfTheWhole", {"--memory", "1G"}, 2, "--memory: has no effect"},
+    {"BetaOfSgd", {"--beta1", "0.8"}, 2, "--beta1: has no effect without --optimizer adam"},
+    {"TrustOfLamb", {"--optimizer", "lamb", "--trust", "0.1"}, 2, "--trust: has no effect without --optimizer lars"},
+    {"MomentumOfAdam", {"--optimizer", "adam", "--momentum", "0.8"}, 2, "--momentum: has no effect"},
+    {"BucketsOfModels", {"--strategy", "local-sgd:H=4", "--bucket-plan", "one"}, 2, "--bucket-plan: has no effect"},
+    {"BucketsOfShards", {"--shard", "gradients", "--bucket-plan", "one"}, 2, "--bucket-plan: has no effect"},
+    {"TurnOfModels", {"--strategy", "local-sgd:H=4", "--exchange", "inline"}, 2, "--exchange: has no effect"},
+    {"AlgorithmOfServers", {"--strategy", "ps-bsp", "--algorithm", "ring"}, 2, "--algorithm: has no effect"},
+    {"LanesOfServers", {"--strategy", "ps-bsp", "--lanes", "2"}, 2, "--lanes: has no effect"},
+    {"NodesOfThreads", {"--launch", "threads", "--nnodes", "2"}, 2, "--nnodes: threads"},
+    {"NodeRankOfThreads", {"--launch", "threads", "--node-rank", "0"}, 2, "--node-rank: threads"},
+    {"EndpointOfThreads", {"--launch", "threads", "--rdzv-endpoint", "127.0.0.1:1"}, 2, "--rdzv-endpoint: threads"},
+    {"BindOfThreads", {"--launch", "threads", "--bind", "127.0.0.1"}, 2, "--bind: threads"},
+    {"KeyOfThreads", {"--launch", "threads", "--key-file", "key"}, 2, "--key-file: threads"},
 };
 
 INSTANTIATE_TEST_SUITE_P(Each, TrainRefuses, ::testing::ValuesIn(kWrong),
@@ -76,13 +110,37 @@ TEST(TrainRefusesFiles, BrokenConfigs) {
   expect_refusal(run({"train", "--config", (folder / "c.toml").string()}), 2, "train.batches");
 }
 
+TEST(TrainRefusesFiles, AMeshOfOtherWorkersThanAConfigSays) {
+  ScratchFolder folder;
+  std::ofstream(folder / "two.toml") << "[run]\nworkers = 2\n";
+  auto done = run(tiny(folder / "run", {"--config", (folder / "two.toml").string(), "--mesh", "data=3"}));
+  expect_refusal(done, 2, "that is 3 workers, and there are 2");
+  EXPECT_FALSE(fs::exists(folder / "run"));
+}
+
+TEST(TrainRefusesFiles, WhatAConfigSaysMayLieIdle) {
+  ScratchFolder folder;
+  std::ofstream(folder / "servers.toml") << "[sync]\nservers = 2\n[train]\nbeta1 = 0.8\n";
+  run_well({"train", "--config", (folder / "servers.toml").string(), "--print-config"});
+}
+
+TEST(TrainRefusesFiles, AnotherFolderForAResumedRun) {
+  ScratchFolder folder;
+  const auto out = folder / "run";
+  run_well(tiny(out, {"--workers", "1", "--steps", "2"}));
+  auto done = run({"train", "--resume", out.string(), "--out", (folder / "other").string()});
+  expect_refusal(done, 2, "a resumed run goes on in " + out.string() + "; leave out --out");
+  EXPECT_FALSE(fs::exists(folder / "other"));
+  run_well({"train", "--resume", out.string(), "--out", out.string(), "--quiet"});
+}
+
 TEST(TrainRefusesFiles, AFolderThatCannotBeMade) {
   ScratchFolder folder;
   std::ofstream(folder / "file") << "in the way";
   auto done = run(tiny(folder / "file", {"--workers", "2"}));
   EXPECT_NE(done.code, 0);
   EXPECT_EQ(lines_of(done.err).size(), 1u) << done.err;
-  EXPECT_THAT(done.err, HasSubstr((folder / "file").string()));
+  EXPECT_THAT(done.err, HasSubstr((folder / "file").string() + ": there is a file of that name"));
   EXPECT_EQ(contents(folder / "file"), "in the way");
 }
 

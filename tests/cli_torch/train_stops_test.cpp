@@ -62,6 +62,29 @@ TEST(StoppedWorker, IsNamedAndTheRunGoesOnExactly) {
   EXPECT_THAT(differences(weights(out), weights(folder / "whole")), IsEmpty());
 }
 
+// One of two nodes; the other never comes.
+Words waiting(const fs::path& out, const Words& more = {}) {
+  return tiny(out, Words{"--nnodes", "2", "--node-rank", "1", "--rdzv-endpoint", "127.0.0.1:1"} + more);
+}
+
+TEST(StoppedLauncher, EndsWhileItWaitsForOtherNodes) {
+  for (int signal : {SIGTERM, SIGINT}) {
+    ScratchFolder folder;
+    Started program(waiting(folder / "run"), {.env = {{"XDG_STATE_HOME", folder.path().string()}}});
+    ASSERT_TRUE(poll_until(20, [&] { return program.err().find("waiting for node 0") != std::string::npos; }));
+    program.kill(signal);
+    EXPECT_EQ(program.wait(10), 128 + signal) << program.err();
+    EXPECT_TRUE(program.wait_until_nothing_is_left());
+  }
+}
+
+TEST(StoppedLauncher, WaitsForOtherNodesAsLongAsItIsTold) {
+  ScratchFolder folder;
+  auto done = run(waiting(folder / "run", {"--timeout", "1"}), {.env = {{"XDG_STATE_HOME", folder.path().string()}}});
+  EXPECT_EQ(done.code, 4);
+  EXPECT_THAT(done.err, HasSubstr("within 1 s"));
+}
+
 TEST(StoppedBy, AGradientThatIsNotFinite) {
   ScratchFolder folder;
   const Words wild{"--workers", "2", "--lr", "1e30", "--schedule", "constant"};

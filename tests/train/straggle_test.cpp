@@ -43,6 +43,14 @@ TEST(Straggle, AnyoneAtRandom) {
   }
 }
 
+TEST(Straggle, SlowsNobodyWhoIsNotThere) {
+  const Straggle slow("rank=2,factor=3");
+  EXPECT_NO_THROW(slow.check_rank(3, "workers"));
+  EXPECT_THROW(slow.check_rank(2, "workers"), ConfigError);
+  EXPECT_NO_THROW(Straggle("random,p=0.1,ms=50").check_rank(1, "workers"));
+  EXPECT_NO_THROW(Straggle().check_rank(1, "workers"));
+}
+
 TEST(Straggle, WrongWordsAreExplained) {
   for (const char* text : {"rank=1", "factor=3", "rank=1,factor=0.5", "rank=x,factor=3", "random", "random,p=2,ms=5",
                            "random,p=0.1", "rank=1,factor=3,ms=5", "rank=1,rank=2,factor=3", "often"}) {

@@ -8,6 +8,7 @@
 #include "trireme/cli/bench/report.h"
 #include "trireme/cli/bench/worker.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/refuse.h"
 #include "trireme/collective/communicator.h"
 
 namespace trireme::cli {
@@ -43,9 +44,18 @@ std::vector<std::uint64_t> parse_bytes(const BenchFlags& flags, const bench::Opt
   return sizes;
 }
 
-bench::Options parse(const BenchFlags& flags) {
+// What the collective asked for does nothing with.
+void refuse_unused(const CLI::App& command, Collective what) {
+  if (what == Collective::barrier) refuse_given(command, {"--bytes", "--dtype"}, "a barrier moves no data");
+  if (!reduces(what)) {
+    refuse_given(command, {"--op", "--deterministic"}, fmt::format("{} sums nothing up; leave it out", name(what)));
+  }
+}
+
+bench::Options parse(const CLI::App& command, const BenchFlags& flags) {
   bench::Options options;
   options.what = parse_collective(flags.what);
+  refuse_unused(command, options.what);
   options.ranks = static_cast<int>(parse_integer(flags.ranks, "--ranks", 1, kMostBenchRanks));
   options.dtype = parse_dtype(flags.dtype);
   options.op = parse_op(flags.op);
@@ -58,7 +68,17 @@ bench::Options parse(const BenchFlags& flags) {
   options.transport = flags.transport;
   options.buffers = flags.buffers;
   options.algorithm = flags.algorithm;
-  if (flags.algorithm != "auto") find_algorithm(options.what, flags.algorithm);
+  if (flags.algorithm != "auto") {
+    const Algorithm& algorithm = find_algorithm(options.what, flags.algorithm);
+    if (flags.deterministic && !algorithm.canonical) {
+      std::vector<std::string_view> canonical{"auto"};
+      for (const Algorithm* other : algorithms_for(options.what)) {
+        if (other->canonical) canonical.push_back(other->name);
+      }
+      throw ConfigError(fmt::format("--deterministic: {} sums in an order of its own; choose one of: {}",
+                                    algorithm.name, fmt::join(canonical, ", ")));
+    }
+  }
   options.lanes = static_cast<int>(parse_integer(flags.lanes, "--lanes", 1, kMostLanes));
   if (!flags.iterations.empty()) {
     options.iterations = static_cast<std::size_t>(parse_integer(flags.iterations, "--iterations", 1, 1'000'000));
@@ -71,8 +91,8 @@ bench::Options parse(const BenchFlags& flags) {
   return options;
 }
 
-void run_bench(const BenchFlags& flags) {
-  bench::Options options = parse(flags);
+void run_bench(const CLI::App& command, const BenchFlags& flags) {
+  bench::Options options = parse(command, flags);
   bench::Session session(options);
   if (!flags.json) fmt::print("{}", bench::table_head(options, session));
   std::size_t errors = 0;
@@ -111,7 +131,7 @@ void add_bench(CLI::App& app) {
   command->add_option("--peers", flags->peers, "Also measure openmpi, mpich, gloo, in turn with ours");
   command->add_flag("--deterministic", flags->deterministic, "One order of summation whatever the algorithm");
   command->add_flag("--json", flags->json, "One JSON object a line");
-  command->callback([flags] { run_bench(*flags); });
+  command->callback([flags, command] { run_bench(*command, *flags); });
   bench::add_worker(app);
 }
 

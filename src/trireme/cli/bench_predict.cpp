@@ -12,6 +12,9 @@
 #include "trireme/cli/bench/predict_calls.h"
 #include "trireme/cli/bench/predict_training.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/refuse.h"
+#include "trireme/compress/codecs.h"
+#include "trireme/net/emulate/network.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::cli {
@@ -50,20 +53,34 @@ void tell(const PredictBenchFlags& flags, const std::string& group, const std::v
   }
 }
 
-void judge_calls(const PredictBenchFlags& flags) {
+// Of a list; nothing listed is nothing to do.
+std::vector<std::string> some_words(const std::string& list, const char* flag) {
+  auto words = words_of(list);
+  if (words.empty()) throw ConfigError(fmt::format("{}: at least one was expected", flag));
+  return words;
+}
+
+std::vector<bench::CallsQuestion> calls_questions(const PredictBenchFlags& flags) {
+  constexpr std::uint64_t kLeast = 128, kMost = 1ULL << 30;  // one size between two; what the crews have memory for
   bench::CallsQuestion question;
   question.rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", 1, 1000));
   question.largest = parse_size(flags.largest, "--largest");
-  for (const auto& transport : words_of(flags.transports)) {
+  if (question.largest < kLeast || question.largest > kMost) {
+    throw ConfigError(
+        fmt::format("--largest: {} is not from {} to {}", flags.largest, format_size(kLeast), format_size(kMost)));
+  }
+  std::vector<bench::CallsQuestion> all;
+  for (const auto& transport : some_words(flags.transports, "--transports")) {
     if (transport != "inproc" && transport != "shm" && transport != "tcp") {
       throw ConfigError(fmt::format("--transports: '{}' is not one of: inproc, shm, tcp", transport));
     }
-    for (const auto& ranks : words_of(flags.ranks)) {
+    for (const auto& ranks : some_words(flags.ranks, "--ranks")) {
       question.transport = transport;
       question.ranks = static_cast<int>(parse_integer(ranks, "--ranks", 2, 64));
-      tell(flags, fmt::format("calls, {}, {} ranks", transport, ranks), bench::judge_calls(question));
+      all.push_back(question);
     }
   }
+  return all;
 }
 
 void tell(const PredictBenchFlags& flags, const bench::Picked& pick) {
@@ -74,44 +91,114 @@ void tell(const PredictBenchFlags& flags, const bench::Picked& pick) {
                                       {"picked_s", pick.picked_s},
                                       {"best_s", pick.best_s},
                                       {"loss", pick.loss()},
-                                      {"kendall", pick.kendall}}
+                                      {"kendall", pick.kendall},
+                                      {"noise", pick.noise},
+                                      {"kendall_beyond_noise", pick.kendall_beyond_noise},
+                                      {"pairs_beyond_noise", pick.pairs_beyond_noise}}
                            .dump());
   } else {
-    fmt::print("  {}: picked {}, {:.1f} % slower than the best, {}; Kendall {:.3f}\n", pick.group, pick.picked,
-               100 * pick.loss(), pick.best, pick.kendall);
+    fmt::print(
+        "  picked {}, {:.1f} % slower than the best, {}\n"
+        "  a step without exchange is {:.1f} % from itself; Kendall of the {:.0f} % of pairs further apart: {:.3f}\n",
+        pick.picked, 100 * pick.loss(), pick.best, 100 * pick.noise, 100 * pick.pairs_beyond_noise,
+        pick.kendall_beyond_noise);
   }
+  std::fflush(stdout);
 }
 
-void judge_training(const PredictBenchFlags& flags) {
+// Which models there are only the programs with LibTorch know.
+void check_model(const std::string& word) {
+  const auto colon = word.find(':');
+  if (colon == 0) throw ConfigError(fmt::format("--models: '{}' is not NAME or NAME:BATCH", word));
+  if (colon != word.npos) parse_integer(word.substr(colon + 1), "--models: the batch", 1, 1 << 20);
+}
+
+bench::TrainingQuestion training_question(const PredictBenchFlags& flags) {
   bench::TrainingQuestion question;
   question.rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", 1, 1000));
   question.workers = static_cast<int>(parse_integer(flags.workers, "--workers", 2, 64));
-  question.models = words_of(flags.models);
-  question.codecs = words_of(flags.codecs);
-  if (!flags.strategies.empty()) question.strategies = words_of(flags.strategies);
-  for (const auto& strategy : question.strategies) (void)sync::Choice::parse(strategy);
-  for (const auto& word : words_of(flags.places)) {
-    const bool here = word == "host";
-    const bench::Place place{here ? "this host" : fmt::format("{} hosts, {}", question.workers, word),
-                             here ? "" : word};
-    const auto answer = bench::judge_training(question, place);
-    tell(flags, "training, " + place.name, answer.steps);
-    for (const auto& pick : answer.picks) tell(flags, pick);
+  question.models = some_words(flags.models, "--models");
+  std::ranges::for_each(question.models, check_model);
+  question.codecs = some_words(flags.codecs, "--codecs");
+  for (const auto& codec : question.codecs) (void)compress::Choice::parse(codec);
+  if (!flags.strategies.empty()) question.strategies = some_words(flags.strategies, "--strategies");
+  for (const auto& strategy : question.strategies) {
+    if (sync::Choice::parse(strategy).kind->name != strategy) {
+      throw ConfigError(
+          fmt::format("--strategies: '{}' has settings; each is measured with its own, give its name", strategy));
+    }
   }
+  return question;
 }
 
-void run(const PredictBenchFlags& flags) {
+std::vector<bench::Place> places_of(const PredictBenchFlags& flags, const bench::TrainingQuestion& question) {
+  std::vector<bench::Place> places;
+  for (const auto& word : some_words(flags.places, "--places")) {
+    if (word == "host") {
+      places.push_back({"this host", ""});
+    } else {
+      try {
+        net::parse_emulated_network(fmt::format("ns:{}", question.workers), word, net::kNoLatency);
+      } catch (const ConfigError& error) {
+        throw ConfigError(fmt::format("--places: '{}' is neither host nor a bandwidth: {}", word, error.what()));
+      }
+      places.push_back({fmt::format("{} hosts, {}", question.workers, word), word});
+    }
+    bench::require_ways(question, places.back());
+  }
+  return places;
+}
+
+// All that is asked for, looked at before anything is printed or measured.
+struct PredictBench {
+  std::vector<bench::CallsQuestion> calls;
+  bench::TrainingQuestion training;
+  std::vector<bench::Place> places;
+  std::vector<std::string> cases;
+};
+
+PredictBench asked_for(const CLI::App& command, const PredictBenchFlags& flags) {
+  PredictBench asked;
+  asked.cases = some_words(flags.cases, "--cases");
+  for (const auto& what : asked.cases) {
+    if (what == "calls") {
+      asked.calls = calls_questions(flags);
+    } else if (what == "training") {
+      asked.training = training_question(flags);
+      asked.places = places_of(flags, asked.training);
+    } else {
+      throw ConfigError(fmt::format("--cases: '{}' is not one of: calls, training", what));
+    }
+  }
+  if (asked.calls.empty()) {
+    refuse_given(command, {"--transports", "--ranks", "--largest"}, "it is for --cases calls");
+  }
+  if (asked.places.empty()) {
+    refuse_given(command, {"--models", "--strategies", "--codecs", "--workers", "--places"},
+                 "it is for --cases training");
+  }
+  return asked;
+}
+
+void run(const CLI::App& command, const PredictBenchFlags& flags) {
+  const auto asked = asked_for(command, flags);
   if (!flags.json) {
     fmt::print("{:<28} {:>6} {:>13} {:>10} {:>13} {:>10} {:>9}\n", "", "cases", "median error", "95th", "median spread",
                "95th", "Kendall");
   }
-  for (const auto& what : words_of(flags.cases)) {
+  for (const auto& what : asked.cases) {
     if (what == "calls") {
-      judge_calls(flags);
-    } else if (what == "training") {
-      judge_training(flags);
-    } else {
-      throw ConfigError(fmt::format("--cases: '{}' is not one of: calls, training", what));
+      for (const auto& question : asked.calls) {
+        tell(flags, fmt::format("calls, {}, {} ranks", question.transport, question.ranks),
+             bench::judge_calls(question));
+      }
+      continue;
+    }
+    for (const auto& place : asked.places) {
+      bench::judge_training(asked.training, place, [&](const bench::TrainingAnswer& answer) {
+        tell(flags, answer.pick.group, answer.steps);
+        tell(flags, answer.pick);
+      });
     }
   }
 }
@@ -134,7 +221,7 @@ void add_bench_predict(CLI::App& app) {
   command->add_option("--places", flags->places, "Training: host, or the bandwidth of emulated hosts (root)")
       ->capture_default_str();
   command->add_flag("--json", flags->json, "One JSON object for each prediction");
-  command->callback([flags] { run(*flags); });
+  command->callback([flags, command] { run(*command, *flags); });
 }
 
 }  // namespace trireme::cli

@@ -83,6 +83,7 @@ void print_text(const Row& row) {
 
 void run(const SimulateBenchFlags& flags) {
   const auto chosen = chosen_cases(flags.cases);
+  if (flags.growth && !flags.json) throw ConfigError("--growth: it is for --json; the table always shows fewer nodes");
   if (!flags.json) {
     fmt::print("{:<32} {:>6} {:>12} {:>9} {:>8}  {:<40}  {}\n", "case", "nodes", "simulated s", "wall s", "rss MB",
                "wall time, of the bar", "right");

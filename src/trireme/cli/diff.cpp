@@ -20,7 +20,14 @@ struct DiffOptions {
 
 plan::Difference difference_of(const DiffOptions& options) {
   if (!options.measured.empty()) {
-    return plan::compare(plan::load_account(options.predicted), plan::load_account(options.measured));
+    const auto predicted = plan::load_account(options.predicted);
+    const auto measured = plan::load_account(options.measured);
+    if (predicted.measured && !measured.measured) {
+      throw ConfigError(
+          fmt::format("{0} is a {1} and {2} a {3}: the prediction comes first; write: trireme diff {2} {0}",
+                      options.predicted, predicted.kind, options.measured, measured.kind));
+    }
+    return plan::compare(predicted, measured);
   }
   auto own = plan::own_prediction(options.predicted);
   if (!own) {

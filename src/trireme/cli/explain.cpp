@@ -2,9 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 
 #include "trireme/base/error.h"
@@ -12,6 +9,7 @@
 #include "trireme/cli/command.h"
 #include "trireme/cli/explain_auto.h"
 #include "trireme/cli/explain_pipeline.h"
+#include "trireme/cli/output_file.h"
 #include "trireme/cli/terminal.h"
 #include "trireme/collective/cost.h"
 #include "trireme/collective/drawing.h"
@@ -132,10 +130,7 @@ Caption caption_of(const Algorithm& algorithm, const Call& call) {
 }
 
 void write_page(const std::string& path, const std::string& page, const char* what_to_do) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << page;
-  file.close();
-  if (!file) throw Error(fmt::format("--html: cannot write '{}': {}", path, std::strerror(errno)));
+  write_output(path, "--html", page);
   fmt::print("wrote {} ({}); open it in a browser, {}\n", path, format_size(page.size()), what_to_do);
 }
 
@@ -145,6 +140,12 @@ void ask_auto(const CLI::App& command, const ExplainOptions& options) {
   if (!options.collective.empty()) question.what = parse_collective(options.collective);
   question.ranks = static_cast<int>(parse_integer(options.ranks, "--ranks", 1, kMostDrawnRanks));
   question.root = static_cast<int>(parse_integer(options.root, "--root", 0, question.ranks - 1));
+  if (command.count("--root") > 0 && !has_root(question.what)) {
+    throw ConfigError(fmt::format("--root: {} has no root", name(question.what)));
+  }
+  if (command.count("--bytes") > 0 && question.what == Collective::barrier) {
+    throw ConfigError("--bytes: a barrier moves no data");
+  }
   question.bytes = parse_size(options.bytes, "--bytes");
   question.transport = options.transport;
   question.deterministic = options.deterministic;
@@ -162,6 +163,7 @@ void ask_pipeline(const CLI::App& command, const ExplainOptions& options) {
 }
 
 void explain(const CLI::App& command, const ExplainOptions& options) {
+  if (command.count("--html") > 0 && options.algorithm != "auto") check_output(options.html, "--html");
   if (options.algorithm.starts_with(kPipelinePrefix)) return ask_pipeline(command, options);
   refuse(command, kPipelineFlags, "an algorithm of a collective; it belongs to pipeline:NAME");
   if (options.algorithm == "auto") return ask_auto(command, options);

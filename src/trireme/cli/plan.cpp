@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,10 +10,13 @@
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/base/split.h"
+#include "trireme/cli/bench/crew.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/output_file.h"
 #include "trireme/cli/plan_table.h"
 #include "trireme/cli/terminal.h"
 #include "trireme/cli/torch_commands.h"
+#include "trireme/collective/communicator.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/plan/plan_file.h"
 #include "trireme/plan/search.h"
@@ -50,9 +52,6 @@ std::vector<std::string> split_choices(const std::string& text, const std::vecto
 class Measured {
  public:
   Measured(const PlanOptions& options, const std::vector<std::string>& flags, const plan::Cluster& cluster) {
-    std::string name = (std::filesystem::temp_directory_path() / "trireme-plan-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw Error(fmt::format("cannot make a folder like {}", name));
-    folder_ = name;
     const int cores = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
     std::vector<std::string> command{
         "profile", "--model", options.model, "--workers", std::to_string(std::min(cluster.nodes[0].workers, cores)),
@@ -60,16 +59,10 @@ class Measured {
     command.insert(command.end(), flags.begin(), flags.end());
     if (const int code = run_torch(command); code != 0) throw Exit{code};
   }
-  ~Measured() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Measured(const Measured&) = delete;
-  Measured& operator=(const Measured&) = delete;
-  std::string path() const { return (folder_ / "profile.json").string(); }
+  std::string path() const { return folder_.path() + "/profile.json"; }
 
  private:
-  std::filesystem::path folder_;
+  bench::TemporaryFolder folder_;  // goes too where measuring fails and there is no Measured
 };
 
 plan::Question question_of(const PlanOptions& options) {
@@ -81,8 +74,14 @@ plan::Question question_of(const PlanOptions& options) {
   question.space.bucket_plans = words_of(options.bucket_plans);
   if (!options.workers.empty()) question.space.workers = parse_ranks(options.workers, "--workers");
   if (!options.lanes.empty()) question.space.lanes = parse_ranks(options.lanes, "--lanes");
+  for (int lanes : question.space.lanes) {
+    if (lanes > kMostLanes) throw ConfigError(fmt::format("--lanes: {} is above {}", lanes, kMostLanes));
+  }
   question.space.meshes = !options.no_mesh;
-  if (!options.memory.empty()) question.memory_bytes = parse_size(options.memory, "--memory");
+  if (!options.memory.empty()) {
+    question.memory_bytes = parse_size(options.memory, "--memory");
+    if (question.memory_bytes == 0) throw ConfigError("--memory: 0 holds no model; leave it out for the cluster's");
+  }
   question.top = static_cast<int>(parse_integer(options.top, "--top", 1, 10000));
   question.most = static_cast<int>(parse_integer(options.most, "--most", 1, 1000000));
   question.steps = static_cast<int>(parse_integer(options.steps, "--steps", 1, 10000));
@@ -127,6 +126,7 @@ void save(const PlanOptions& options, const plan::Question& question, const plan
 
 void run(const PlanOptions& options, const std::vector<std::string>& flags) {
   auto question = question_of(options);
+  if (!options.out.empty()) check_output(options.out, "--output");
   question.cluster = plan::load_cluster(options.cluster);
   load_profile(options, flags, question);
   const auto progress = progress_of(options);

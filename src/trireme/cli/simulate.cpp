@@ -2,14 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/base/split.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/output_file.h"
+#include "trireme/cli/refuse.h"
+#include "trireme/collective/communicator.h"
+#include "trireme/compress/rules.h"
+#include "trireme/pipeline/schedule.h"
+#include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/simulate.h"
 
 namespace trireme::cli {
@@ -17,13 +23,18 @@ namespace {
 
 struct SimulateOptions {
   std::string cluster, profile, strategy = "allreduce", exchange = "auto", mesh, hybrid = "none", trace, out;
+  std::string servers = "0", lanes = "1", seed = "1";
   plan::Job job;
+  int micro_batches = 0;
   bool json = false, still = false;
 };
 
 plan::Job job_of(const SimulateOptions& options, const plan::Profile& profile) {
   plan::Job job = options.job;
   job.profile = &profile;
+  job.servers = static_cast<int>(parse_integer(options.servers, "--servers", 0, 4096));
+  job.lanes = static_cast<int>(parse_integer(options.lanes, "--lanes", 1, kMostLanes));
+  job.seed = static_cast<std::uint64_t>(parse_integer(options.seed, "--seed", 0, std::int64_t{1} << 53));
   job.strategy = sync::Choice::parse(options.strategy);
   job.trace = !options.trace.empty();
   job.noise = !options.still;
@@ -40,16 +51,48 @@ plan::Job job_of(const SimulateOptions& options, const plan::Profile& profile) {
     job.mesh = plan::parse_mesh(mesh);
     if (job.workers == 0) job.workers = job.mesh.size();
   }
+  const int usual = job.mesh.pipe > 1 ? plan::kMicroBatches : 1;
+  job.micro_batches = options.micro_batches > 0 ? options.micro_batches : usual;
   return job;
 }
 
-// There whole, or an error that names it.
-template <typename Write>
-void write_file(const std::string& path, const Write& write) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  if (file) write(file);
-  file.close();
-  if (!file) throw Error(fmt::format("cannot write {}; choose a folder that is there and may be written", path));
+// What the job does nothing with.
+void refuse_idle(const CLI::App& command, const SimulateOptions& options, const plan::Job& job) {
+  const auto& strategy = *job.strategy.kind;
+  if (!strategy.needs_servers) {
+    refuse_given(command, {"--servers"}, fmt::format("{} has no servers; leave it out", strategy.name));
+  }
+  const bool on_mesh = !job.hybrid && (!options.mesh.empty() || options.hybrid == "distbelief");
+  if (on_mesh) {
+    refuse_given(command, {"--servers"}, "on a mesh there is one with each worker; leave it out");
+    pipelines::find_kind(job.schedule);
+  } else {
+    refuse_given(command, {"--pipeline", "--micro-batches"}, "it is for --mesh and --hybrid distbelief");
+  }
+}
+
+// Of "fc*=topk:0.01,ef=off,*.bias=none": fc* and *.bias, for ef is a setting of the codec before it.
+std::vector<std::string> patterns_of(const std::string& rules) {
+  std::vector<std::string> patterns;
+  std::vector<Setting> settings;
+  for (const auto& part : words_of(rules)) {
+    const auto key = part.substr(0, part.find('='));
+    if (std::ranges::find(settings, key, &Setting::name) != settings.end()) continue;
+    patterns.push_back(key);
+    settings = compress::settings_of(*compress::Choice::parse(part.substr(key.size() + 1)).kind);
+  }
+  return patterns;
+}
+
+// A rule that no parameter follows is a slip in its pattern.
+void check_rules(const std::string& rules, const plan::Profile& profile) {
+  (void)compress::Rules("none", rules);
+  for (const auto& pattern : patterns_of(rules)) {
+    const auto follows = [&](const plan::GradientProfile& one) { return compress::matches(pattern, one.name); };
+    if (profile.gradients.empty() || std::ranges::any_of(profile.gradients, follows)) continue;
+    throw ConfigError(fmt::format("--compress-rule: no parameter of {} matches '{}'; the first one's name is {}",
+                                  profile.file, pattern, profile.gradients.front().name));
+  }
 }
 
 std::string ms(double seconds) { return fmt::format("{:.3f} ms", 1e3 * seconds); }
@@ -100,21 +143,26 @@ void print_text(const plan::Simulated& result) {
   fmt::print("why: {}\n", result.why);
 }
 
-void simulate(const SimulateOptions& options) {
+void simulate(const CLI::App& command, const SimulateOptions& options) {
+  if (command.count("--trace") > 0) check_output(options.trace, "--trace");
+  if (command.count("--out") > 0) check_output(options.out, "--out");
   const auto cluster = plan::load_cluster(options.cluster);
   const auto profile = plan::load_profile(options.profile);
-  const auto result = plan::simulate(cluster, job_of(options, profile));
+  const auto job = job_of(options, profile);
+  refuse_idle(command, options, job);
+  check_rules(job.compress_rules, profile);
+  const auto result = plan::simulate(cluster, job);
   auto predicted = plan::to_json(result);
   predicted["cluster"] = options.cluster;
   predicted["profile"] = options.profile;
   predicted["model"] = profile.model;
   const auto text = predicted.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   if (!options.trace.empty()) {
-    write_file(options.trace, [&](std::ofstream& file) {
-      plan::trace_text(result.trace, [&](std::string_view part) { file << part; });
-    });
+    std::string trace;
+    plan::trace_text(result.trace, [&](std::string_view part) { trace += part; });
+    write_output(options.trace, "--trace", trace);
   }
-  if (!options.out.empty()) write_file(options.out, [&](std::ofstream& file) { file << text << '\n'; });
+  if (!options.out.empty()) write_output(options.out, "--out", text + "\n");
   options.json ? fmt::print("{}\n", text) : print_text(result);
 }
 
@@ -140,23 +188,27 @@ void add_simulate(CLI::App& app) {
       ->capture_default_str();
   command->add_option("-n,--workers,--ranks,--nproc-per-node", job.workers, "The cluster's first so many; 0: all")
       ->capture_default_str();
-  command->add_option("--servers", job.servers, "ps-*: 0 for one with each worker")->capture_default_str();
-  command->add_option("--lanes", job.lanes, "Exchanges under way at once")->capture_default_str();
+  command->add_option("--servers", options->servers, "ps-*: 0 for one with each worker")->capture_default_str();
+  command->add_option("--lanes", options->lanes, "Exchanges under way at once")->capture_default_str();
   command->add_option("--mesh", options->mesh, "data=D,pipe=P,tensor=T");
   command
       ->add_option("--hybrid", options->hybrid,
                    "alexnet: convolutions replicated, the rest split; distbelief: pipelines on a parameter server")
       ->check(CLI::IsMember({"none", "alexnet", "distbelief"}))
       ->capture_default_str();
-  command->add_option("--micro-batches", job.micro_batches, "Of a step, on a mesh")->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--micro-batches", options->micro_batches,
+                   "Of a step, on a mesh; 0: as train, 8 with stages, else 1")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
   command->add_option("--pipeline", job.schedule, "Pipeline schedule, on a mesh")->capture_default_str();
   command->add_option("--steps", job.steps, "To simulate, of each worker")->capture_default_str();
-  command->add_option("--seed", job.seed, "Of jitter, stragglers and random graphs")->capture_default_str();
+  command->add_option("--seed", options->seed, "Of jitter, stragglers and random graphs")->capture_default_str();
   command->add_flag("--no-noise", options->still, "Every step takes its median; only those are slow who always are");
   command->add_option("--trace", options->trace, "Write this trace.json, for ui.perfetto.dev");
   command->add_option("-o,--out", options->out, "Write this predicted.json, for `trireme diff`");
   command->add_flag("--json", options->json, "One object, as in predicted.json");
-  command->callback([options] { simulate(*options); });
+  command->callback([options, command] { simulate(*command, *options); });
 }
 
 }  // namespace trireme::cli

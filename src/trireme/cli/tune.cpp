@@ -4,7 +4,6 @@
 
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -14,6 +13,7 @@
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/output_file.h"
 #include "trireme/collective/communicator.h"
 #include "trireme/collective/measure.h"
 #include "trireme/net/cores.h"
@@ -45,7 +45,7 @@ void print_curve(const char* title, const Curve& curve, bool rate) {
 
 std::string size_or_never(std::size_t bytes) { return bytes == SIZE_MAX ? "never" : "from " + format_size(bytes); }
 
-void print(const Tuning& tuning, std::string_view transport, double seconds) {
+void print(const Tuning& tuning, std::string_view transport, double seconds, bool kept) {
   print_curve("one message each way, by size (α at the start, then β)", tuning.model.message, true);
   fmt::print("γ   {:.1f} GB/s reduced, {:.1f} GB/s copied, in cache\n", 1e-9 / tuning.model.gamma,
              1e-9 / tuning.model.copy);
@@ -56,7 +56,8 @@ void print(const Tuning& tuning, std::string_view transport, double seconds) {
                format_size(tuning.inline_limit), format_size(tuning.stage_chunk), size_or_never(tuning.streaming_from));
   }
   fmt::print("looks before giving way: {}\n", tuning.spins);
-  fmt::print("{} in {:.1f} s, kept in {}\n", tuning.source, seconds, tuning_path(transport));
+  fmt::print("{} in {:.1f} s, {}\n", tuning.source, seconds,
+             kept ? "kept in " + tuning_path(transport) : "not kept (--dry-run)");
 }
 
 int ranks_of_a_host(int ranks) {
@@ -83,12 +84,10 @@ void write_cluster(const Tuning& tuning, const Communicator& comm, const std::st
     cluster.wiring.kind = "star";
     cluster.links.front() = {"between-hosts", tuning.model.message, true};
   }
-  std::ofstream file(path);
-  file << "# " << machine_fingerprint() << ", as `trireme tune --cluster` measured it over " << comm.transport()
-       << " with " << comm.size() << " ranks.\n# docs/clusters.md says what every key means.\n"
-       << plan::to_toml(cluster);
-  file.close();
-  if (!file) throw Error(path + ": cannot be written");
+  write_output(path, "--cluster",
+               fmt::format("# {}, as `trireme tune --cluster` measured it over {} with {} ranks.\n"
+                           "# docs/clusters.md says what every key means.\n{}",
+                           machine_fingerprint(), comm.transport(), comm.size(), plan::to_toml(cluster)));
 }
 
 void measure(Communicator& comm, const TuneOptions& options) {
@@ -108,14 +107,17 @@ void measure(Communicator& comm, const TuneOptions& options) {
     line["fingerprint"] = machine_fingerprint();
     fmt::print("{}\n", line.dump());
   } else {
-    print(tuning, comm.transport(), now_seconds() - start);
+    print(tuning, comm.transport(), now_seconds() - start, !options.dry_run);
   }
 }
 
 void tune(const TuneOptions& options) {
   if (options.ranks < 2 || options.ranks > 1024) throw ConfigError("--ranks: communication needs 2 to 1024 ranks");
+  const auto world = net::world_from_environment();
+  // Before minutes of measuring, and by the one who writes it.
+  if (!options.cluster.empty() && world.rank == 0) check_output(options.cluster, "--cluster");
   // Under a launcher (ours, on one host or several, or another) this is one of the ranks.
-  if (net::world_from_environment().size > 1) {
+  if (world.size > 1) {
     auto comm = init();
     return measure(comm, options);
   }
@@ -132,7 +134,10 @@ void tune(const TuneOptions& options) {
   spec.transport = options.transport;
   spec.output = net::Output::passthrough;
   auto result = net::launch(spec);
-  if (result.exit_code != 0) throw Error("tune failed: " + result.failure);
+  if (result.exit_code == 0) return;
+  // A rank that ended by itself has said why.
+  if (result.rank >= 0 && result.exit_code < 128) throw Exit{result.exit_code};
+  throw Error("tune failed: " + result.failure);
 }
 
 }  // namespace

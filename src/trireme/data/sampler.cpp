@@ -16,7 +16,8 @@ ShardedSampler::ShardedSampler(const SamplerOptions& options) : options_(options
   };
   require(options.size >= 0 && options.size <= INT32_MAX,
           fmt::format("{} samples: a sampler takes 0 to {}", options.size, INT32_MAX));
-  require(options.batch >= 1 && options.batch <= INT32_MAX, fmt::format("batch {}: must be at least 1", options.batch));
+  require(options.batch >= 1 && options.batch <= INT32_MAX,
+          fmt::format("batch {}: must be from 1 to {}", options.batch, INT32_MAX));
   require(options.workers >= 1 && options.rank >= 0 && options.rank < options.workers,
           fmt::format("rank {} of {} workers: no such rank", options.rank, options.workers));
   require(options.micro_batch >= 0 && (options.micro_batch == 0 || options.batch % options.micro_batch == 0),

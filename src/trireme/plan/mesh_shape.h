@@ -13,6 +13,9 @@ struct MeshShape {
 
 // "data=2,pipe=2,tensor=1"; an axis that is not named is 1. Throws ConfigError that says what was expected.
 MeshShape parse_mesh(std::string_view text);
+
+// Of a step with stages, where nobody says how many.
+inline constexpr int kMicroBatches = 8;
 std::string to_text(const MeshShape& shape);
 
 // Where a rank is: the parts of a layer are neighbours, then the stages, then the replicas.

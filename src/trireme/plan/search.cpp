@@ -225,7 +225,7 @@ class PlanSearch {
           "workers or a smaller batch",
           bytes_text(listed_.least_bytes), bytes_text(memory_there(question_, question_.cluster.workers())));
     } else if (!found_.left_out.empty()) {
-      text += fmt::format(": {}", found_.left_out.front().why);
+      text += fmt::format(": {}", std::ranges::max_element(found_.left_out, {}, &LeftOut::plans)->why);
     }
     throw ConfigError(text);
   }

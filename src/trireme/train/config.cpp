@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
 #include "trireme/compress/rules.h"
+#include "trireme/net/cores.h"
 #include "trireme/net/emulate/network.h"
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/bucket_plan.h"
@@ -175,6 +177,31 @@ void at_least(std::string_view flag, double value, double least) {
   if (!(value >= least)) throw ConfigError(fmt::format("{}: {} is below {}", flag, value, least));
 }
 
+// More processes or threads than this only wait for each other, and the host may run out of them.
+std::int64_t most_here(std::int64_t per_core) { return std::max<std::int64_t>(64, per_core * net::usable_cores()); }
+
+void check_workers(const Config& config) {
+  constexpr std::int64_t kMost = 4096;
+  const auto most = std::min(kMost, most_here(32));
+  if (config.workers <= most) return;
+  const bool by_mesh =
+      !config.mesh.empty() && config.mesh != "auto" && plan::parse_mesh(config.mesh).size() == config.workers;
+  throw ConfigError(fmt::format("{}: {} workers on this host are above {}, the most for its {} cores; take fewer{}",
+                                by_mesh ? "--mesh" : "--workers", config.workers, most, net::usable_cores(),
+                                by_mesh ? ", or say how many are here with --workers" : ""));
+}
+
+void check_batch(const Config& config) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  if (config.batch > kMost) {
+    throw ConfigError(fmt::format("--batch: {} is above {}, the most samples of a data set", config.batch, kMost));
+  }
+  if (config.accumulate > kMost / config.batch) {
+    throw ConfigError(fmt::format("--accumulate: {} times --batch {} is above {}, the most samples of a data set",
+                                  config.accumulate, config.batch, kMost));
+  }
+}
+
 plan::Together together_of(const Config& config) {
   return {.strategy = config.strategy,
           .servers = config.servers,
@@ -254,7 +281,7 @@ bool uses_mesh(const Config& config) {
 std::int64_t micro_batches_of(const Config& config) {
   if (config.micro_batches > 0) return config.micro_batches;
   const bool stages = config.mesh == "auto" || (!config.mesh.empty() && plan::parse_mesh(config.mesh).pipe > 1);
-  return stages ? 8 : 1;
+  return stages ? plan::kMicroBatches : 1;
 }
 
 void apply_hybrid(Config& config) {
@@ -318,6 +345,12 @@ void merge_environment(Config& config) {
   }
 }
 
+void check_threads(std::int64_t threads) {
+  if (threads >= 0 && threads <= most_here(8)) return;
+  throw ConfigError(fmt::format("--threads: {} is not from 0 to {}, the most for the {} cores here", threads,
+                                most_here(8), net::usable_cores()));
+}
+
 void check(const Config& config) {
   one_of("--launch", config.launch, {"processes", "threads"});
   one_of("--device", config.device, {"cpu", "cuda"});
@@ -345,7 +378,12 @@ void check(const Config& config) {
   at_least("--warmup", config.warmup, 0);
   if (!(config.lr > 0)) throw ConfigError(fmt::format("--lr: {} is not above 0", config.lr));
   if (!(config.timeout > 0)) throw ConfigError(fmt::format("--timeout: {} is not above 0", config.timeout));
-  if (config.workers > 4096) throw ConfigError(fmt::format("--workers: {} is above 4096", config.workers));
+  if (!(config.target >= 0 && config.target <= 1)) {
+    throw ConfigError(fmt::format("--target: {} is not a share of the test data, from 0 to 1", config.target));
+  }
+  check_threads(config.threads);
+  check_workers(config);
+  check_batch(config);
   if (config.micro_batch > 0 && config.batch % config.micro_batch != 0) {
     throw ConfigError(fmt::format("--micro-batch {} does not divide --batch {}", config.micro_batch, config.batch));
   }

@@ -93,5 +93,8 @@ void apply_hybrid(Config& config);
 // What can be told to be wrong before anything is opened: choices, ranges, what does not go together. Throws
 // ConfigError.
 void check(const Config& config);
+// Compute threads of one worker, 0 for as many as there are cores. Throws ConfigError where they are more than this
+// host can start.
+void check_threads(std::int64_t threads);
 
 }  // namespace trireme::train

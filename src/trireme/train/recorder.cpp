@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "trireme/base/clock.h"
+#include "trireme/train/atomic_file.h"
 #include "trireme/train/gather_text.h"
 #include "trireme/train/run_file.h"
 
@@ -28,7 +29,9 @@ Recorder::Recorder(const Config& config, Communicator& world, int rank, std::opt
       writes_(rank == 0),
       zero_(left_together(world)) {
   if (!writes_) return;
-  std::filesystem::create_directories(folder_);
+  std::error_code error;
+  std::filesystem::create_directories(folder_, error);
+  if (error) throw_write_error(folder_, error.value());
   metrics_ = std::make_unique<MetricsFile>(folder_ / "metrics.jsonl", resumed);
   events_ = std::make_unique<EventWriter>(folder_, resumed);
   progress_ = std::make_unique<Progress>(std::cout, screen_of(STDOUT_FILENO), verbosity);

@@ -124,7 +124,9 @@ Place restore(torch::nn::Module& model, Optimizer& optimizer, Schedule& schedule
   try {
     optimizer.load(tensors_under(checkpoint, kOfOptimizer));
   } catch (const DataError& error) {
-    throw DataError(fmt::format("{}: {}; was it made with another --optimizer?", file, error.what()));
+    throw DataError(
+        fmt::format("{}: {}; was it made with another --optimizer, or a --compress that changes its momentum?", file,
+                    error.what()));
   }
   return restore_place(schedule, checkpoint, file);
 }

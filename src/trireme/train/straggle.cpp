@@ -58,6 +58,12 @@ Straggle::Straggle(std::string_view text) {
   if (!parts.empty()) refuse(text, fmt::format("'{}' is not understood there", parts.begin()->first));
 }
 
+void Straggle::check_rank(std::int64_t there, std::string_view what) const {
+  if (kind_ != Kind::persistent || rank_ < there) return;
+  throw ConfigError(
+      fmt::format("--straggle rank={}: there is none; the {} here are ranks 0 to {}", rank_, what, there - 1));
+}
+
 double Straggle::delay(int rank, std::int64_t step, double compute_s, std::uint64_t seed) const {
   switch (kind_) {
     case Kind::none:

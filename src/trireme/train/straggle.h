@@ -15,6 +15,9 @@ class Straggle {
   // Throws ConfigError that says what is understood.
   explicit Straggle(std::string_view text = {});
 
+  // Throws ConfigError where the worker that is to be slow is none of so many; `what` they are called.
+  void check_rank(std::int64_t there, std::string_view what) const;
+
   // Seconds that `rank` is to be held up in its step `step`, whose own compute takes `compute_s`.
   double delay(int rank, std::int64_t step, double compute_s, std::uint64_t seed) const;
   // The same for a simulation, of steps that compute so long; nothing where nobody is slowed, or where only `pauses`

@@ -48,6 +48,7 @@ class Run {
         rate_(pace_of(config, *strategy_).rate),
         clip_(clip_of(config, *strategy_)),
         learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()) {
+    straggle_.check_rank(crew_.size(), body_ ? "replicas" : "workers");
     if (options.resume) resume();
     if (options.resume && strategy_->owns_step()) go_on();  // servers begin with it
     begin_strategy();
@@ -395,7 +396,9 @@ class Run {
       }
       file_ = search.found->path.string();
       loaded = load_checkpoint(search.found->path);
-      notes_ = search.skipped;
+      if (workers_.rank() == 0) {  // steps are lost: told also where a run is to be quiet
+        for (const auto& line : search.skipped) fmt::print(stderr, "trireme: {}\n", line);
+      }
     }
     own_ = deal(loaded, everyone_, station());
     share(loaded, everyone_);

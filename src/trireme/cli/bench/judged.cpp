@@ -39,18 +39,24 @@ Verdict verdict_of(const std::vector<Judged>& all) {
           kendall(predicted, measured)};
 }
 
-double kendall(const std::vector<double>& a, const std::vector<double>& b) {
+double kendall(const std::vector<double>& a, const std::vector<double>& b) { return kendall_apart(a, b, 0).kendall; }
+
+Apart kendall_apart(const std::vector<double>& a, const std::vector<double>& b, double apart) {
   double agree = 0, in_a = 0, in_b = 0;  // pairs: agreeing less opposed; not tied in a; not tied in b
+  double looked_at = 0, all = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       const double da = a[i] - a[j], db = b[i] - b[j];
+      ++all;
+      if (std::abs(db) < apart * std::max(std::abs(b[i]), std::abs(b[j]))) continue;
+      ++looked_at;
       if (da != 0) ++in_a;
       if (db != 0) ++in_b;
       if (da * db > 0) ++agree;
       if (da * db < 0) --agree;
     }
   }
-  return in_a > 0 && in_b > 0 ? agree / std::sqrt(in_a * in_b) : 1;
+  return {in_a > 0 && in_b > 0 ? agree / std::sqrt(in_a * in_b) : 1, all > 0 ? looked_at / all : 0};
 }
 
 double quantile(std::vector<double> values, double share) {

@@ -28,6 +28,11 @@ Verdict verdict_of(const std::vector<Judged>& all);
 
 // Kendall's tau-b of pairs: 1 where both orders agree, −1 where they are opposite; 1 for fewer than two.
 double kendall(const std::vector<double>& a, const std::vector<double>& b);
+// The same of pairs whose `b` differ by more than `apart`, relative to the larger, with the share of pairs that do.
+struct Apart {
+  double kendall = 1, share = 0;
+};
+Apart kendall_apart(const std::vector<double>& a, const std::vector<double>& b, double apart);
 // By linear interpolation between the nearest; 0 of nothing.
 double quantile(std::vector<double> values, double share);
 

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "trireme/base/error.h"
 #include "trireme/cli/bench/crew.h"
@@ -33,7 +35,7 @@ void run_trireme(std::vector<std::string> arguments) {
 
 // The flags that put a job in a place.
 void put(std::vector<std::string>& arguments, const Place& place, int workers) {
-  if (place.bandwidth.empty()) return;
+  if (!place.emulated()) return;
   arguments.insert(arguments.end(), {"--hosts", fmt::format("ns:{}", workers), "--bandwidth", place.bandwidth});
 }
 
@@ -52,7 +54,7 @@ std::vector<Way> ways_of(const TrainingQuestion& question, const Place& place) {
   for (const auto& kind : sync::strategies()) {
     const auto& wanted = question.strategies;
     if (!wanted.empty() && std::ranges::find(wanted, kind.name) == wanted.end()) continue;
-    if (kind.name == "hogwild" && !place.bandwidth.empty()) continue;  // it is for threads of one process
+    if (kind.name == "hogwild" && place.emulated()) continue;  // it is for threads of one process
     // The number of learners that is best is found while running: no step is like the next until then.
     const std::string name = kind.name == "sma" ? "sma:learners=1" : std::string(kind.name);
     for (const auto& codec : question.codecs) {
@@ -63,9 +65,10 @@ std::vector<Way> ways_of(const TrainingQuestion& question, const Place& place) {
   return ways;
 }
 
-// What a mean step took a worker, by its parts, in seconds.
+// What a mean step took the first worker, by its parts, in seconds.
 struct StepParts {
   double step = 0, forward = 0, backward = 0, optimizer = 0;
+  std::int64_t steps = 0, measured = 0;  // of the run; the last so many of them
 };
 
 StepParts between(const StepParts& a, const StepParts& b) {
@@ -98,15 +101,19 @@ plan::Profile in_state(plan::Profile profile, const StepParts& now) {
   return profile;
 }
 
+constexpr StepParts kShort{.steps = 32, .measured = 32};
+
 class Trial {
  public:
-  Trial(const TrainingQuestion& question, const Place& place, const std::string& model)
-      : question_(question), place_(place), group_(fmt::format("{}, {}", place.name, model)) {
+  // `cluster`: what the place costs; none where that is to be measured afresh in each round.
+  Trial(const TrainingQuestion& question, const Place& place, const plan::Cluster* cluster, const std::string& model)
+      : question_(question), place_(place), cluster_(cluster), group_(fmt::format("{}, {}", place.name, model)) {
     const auto colon = model.find(':');
     model_ = {"--model", model.substr(0, colon), "--batch", colon == model.npos ? "64" : model.substr(colon + 1)};
   }
 
-  void judge(TrainingAnswer& answer) {
+  TrainingAnswer judge() {
+    TrainingAnswer answer;
     auto ways = ways_of(question_, place_);
     for (round_ = 0; round_ < question_.rounds; ++round_) judge_once(ways);
     const double usual = median(alone_);
@@ -115,24 +122,29 @@ class Trial {
       for (double over : way.measured) one.measured_s.push_back(usual * over);
       answer.steps.push_back(std::move(one));
     }
-    answer.picks.push_back(picked(ways, usual));
+    answer.pick = picked(ways, usual);
+    return answer;
   }
 
  private:
-  // Costs are measured afresh in each round, and a step without exchange before and after each way: the machine has
-  // moods, and ways are compared in the same one.
+  // A step without exchange is measured before and after each way: the machine has moods, and ways are compared in the
+  // same one. Over slow links computing is the lesser part, and that is done for every fourth way.
   void judge_once(std::vector<Way>& ways) {
-    const auto cluster = measured_cluster(place_, question_.workers);
+    const auto cluster = cluster_ != nullptr ? *cluster_ : measured_cluster(place_, question_.workers);
     const auto profile = profiled();
     std::string launch;
     StepParts before;
-    for (auto& way : ways) {
-      show_progress(fmt::format("{}: {}, round {}", group_, way.name(), round_ + 1));
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      auto& way = ways[i];
+      show_progress(fmt::format("{}: {}, {} of {}, round {}", group_, way.name(), i + 1, ways.size(), round_ + 1));
       if (launch != way.launch()) before = without_exchange(launch = way.launch(), profile.step_s.p50);
-      const auto took = train(way.strategy, way.codec, launch, predict(cluster, in_state(profile, before), way));
-      const auto after = without_exchange(launch, before.step);
+      const double about = predict(cluster, in_state(profile, before), way, kShort);
+      const auto took = train(way.strategy, way.codec, launch, about);
+      const bool again = !place_.emulated() || i % 4 == 3;
+      const auto after = again ? without_exchange(launch, before.step) : before;
+      if (again) moods_.push_back(std::abs(after.step - before.step) / std::max(after.step, before.step));
       const auto now = between(before, after);
-      way.predicted.push_back(predict(cluster, in_state(profile, now), way) / now.step);
+      way.predicted.push_back(predict(cluster, in_state(profile, now), way, took) / now.step);
       way.measured.push_back(took.step / now.step);
       alone_.push_back(now.step);
       before = after;
@@ -148,14 +160,20 @@ class Trial {
     return plan::load_profile(path);
   }
 
-  double predict(const plan::Cluster& cluster, const plan::Profile& profile, const Way& way) const {
+  // A mean step of the first worker, over the same steps of a run as were measured.
+  double predict(const plan::Cluster& cluster, const plan::Profile& profile, const Way& way,
+                 const StepParts& took) const {
     plan::Job job;
     job.profile = &profile;
     job.strategy = sync::Choice::parse(way.strategy);
     job.compress = way.codec;
     job.workers = question_.workers;
-    job.steps = 64;
-    return plan::simulate(cluster, job).step_s;
+    job.steps = took.steps;
+    const auto simulated = plan::simulate(cluster, job);
+    const auto& ends = simulated.step_ends;
+    if (ends.empty()) return simulated.step_s;
+    const auto before = ends.size() - std::min<std::size_t>(ends.size(), static_cast<std::size_t>(took.measured));
+    return (ends.back() - (before > 0 ? ends[before - 1] : 0)) / static_cast<double>(ends.size() - before);
   }
 
   StepParts without_exchange(const std::string& launch, double about) {
@@ -163,7 +181,7 @@ class Trial {
   }
 
   StepParts train(const std::string& strategy, const std::string& codec, const std::string& launch, double about) {
-    const auto steps = static_cast<int>(std::clamp(question_.seconds / about, 30.0, 1000.0));
+    const auto steps = static_cast<int>(std::clamp(question_.seconds / about, 20.0, 1000.0));
     const std::string out = fmt::format("{}/run-{}", folder_.path(), runs_++);
     std::vector<std::string> arguments{"train",
                                        "--workers",
@@ -187,7 +205,8 @@ class Trial {
     std::ifstream file(out + "/run.json");
     const auto measured = nlohmann::json::parse(file).at("summary").at("measured");
     const auto part = [&](const char* name) { return 1e-3 * measured.at("breakdown_ms").at(name).get<double>(); };
-    return {part("step"), part("forward"), part("backward"), part("optimizer")};
+    return {part("step"),      part("forward"), part("backward"),
+            part("optimizer"), steps,           measured.at("steps").get<std::int64_t>()};
   }
 
   Picked picked(const std::vector<Way>& ways, double usual) const {
@@ -198,24 +217,36 @@ class Trial {
     }
     const auto pick = static_cast<std::size_t>(std::ranges::min_element(predicted) - predicted.begin());
     const auto best = static_cast<std::size_t>(std::ranges::min_element(measured) - measured.begin());
-    return {group_,
-            ways[pick].name(),
-            ways[best].name(),
-            usual * measured[pick],
-            usual * measured[best],
-            kendall(predicted, measured)};
+    const double noise = moods_.empty() ? 0 : median(moods_);
+    const auto beyond = kendall_apart(predicted, measured, noise);
+    return {.group = group_,
+            .picked = ways[pick].name(),
+            .best = ways[best].name(),
+            .picked_s = usual * measured[pick],
+            .best_s = usual * measured[best],
+            .kendall = kendall(predicted, measured),
+            .noise = noise,
+            .kendall_beyond_noise = beyond.kendall,
+            .pairs_beyond_noise = beyond.share};
   }
 
   const TrainingQuestion& question_;
   const Place& place_;
+  const plan::Cluster* cluster_;
   const std::string group_;
   std::vector<std::string> model_;
   TemporaryFolder folder_;
-  std::vector<double> alone_;  // steps without exchange
+  std::vector<double> alone_, moods_;  // steps without exchange; how far two in a row were apart, relative
   int round_ = 0, runs_ = 0;
 };
 
 }  // namespace
+
+void require_ways(const TrainingQuestion& question, const Place& place) {
+  if (!ways_of(question, place).empty()) return;
+  throw ConfigError(fmt::format("nothing to measure on {}: no strategy of {} runs there and sends {}", place.name,
+                                fmt::join(question.strategies, ", "), fmt::join(question.codecs, " or ")));
+}
 
 plan::Cluster measured_cluster(const Place& place, int workers) {
   TemporaryFolder folder;
@@ -232,13 +263,15 @@ plan::Cluster measured_cluster(const Place& place, int workers) {
   return plan::load_cluster(path);
 }
 
-TrainingAnswer judge_training(const TrainingQuestion& question, const Place& place) {
-  TrainingAnswer answer;
+void judge_training(const TrainingQuestion& question, const Place& place,
+                    const std::function<void(const TrainingAnswer&)>& tell) {
+  std::optional<plan::Cluster> links;  // emulated ones do not change
+  if (place.emulated()) links = measured_cluster(place, question.workers);
   for (const auto& model : question.models) {
-    Trial(question, place, model).judge(answer);
+    const auto answer = Trial(question, place, links ? &*links : nullptr, model).judge();
+    show_progress("");
+    tell(answer);
   }
-  show_progress("");
-  return answer;
 }
 
 }  // namespace trireme::bench

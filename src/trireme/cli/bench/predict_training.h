@@ -1,6 +1,7 @@
 // How well steps of training are predicted: models by strategies by codecs, simulated from a profile and the costs of
 // links, then trained.
 #pragma once
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace trireme::bench {
 struct Place {
   std::string name;       // "this host", "2 hosts, 1gbit"
   std::string bandwidth;  // of emulated hosts; empty: this host
+
+  bool emulated() const { return !bandwidth.empty(); }
 };
 
 struct TrainingQuestion {
@@ -29,16 +32,24 @@ struct Picked {
   std::string group, picked, best;
   double picked_s = 0, best_s = 0;  // a step, measured
   double kendall = 0;               // of all ways
+  // The same of pairs of ways that measured further apart than a way without exchange, measured twice in a row, is from
+  // itself; how many of all pairs those are.
+  double noise = 0, kendall_beyond_noise = 0, pairs_beyond_noise = 0;
   double loss() const { return picked_s / best_s - 1; }
 };
 
 struct TrainingAnswer {
   std::vector<Judged> steps;
-  std::vector<Picked> picks;
+  Picked pick;
 };
 
-// `trireme tune` is run in the place, then `trireme profile` for each model, then all ways to train in turn.
-TrainingAnswer judge_training(const TrainingQuestion& question, const Place& place);
+// `trireme tune` is run in the place, then for each model `trireme profile` and all ways to train in turn. `tell` hears
+// of each model when it is done.
+void judge_training(const TrainingQuestion& question, const Place& place,
+                    const std::function<void(const TrainingAnswer&)>& tell);
+
+// That at least one way to train is left in the place. Throws ConfigError.
+void require_ways(const TrainingQuestion& question, const Place& place);
 
 // The cluster that a place is, its costs as tune measures them there now. Throws Error where tune failed.
 plan::Cluster measured_cluster(const Place& place, int workers);

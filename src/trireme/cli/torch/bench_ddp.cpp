@@ -22,6 +22,7 @@
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/ddp_worker.h"
 #include "trireme/net/launch/launch.h"
+#include "trireme/plan/bucket_plan.h"
 
 namespace trireme::cli {
 namespace {
@@ -147,7 +148,7 @@ void progress(const std::string& text) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
 }
 
-std::map<std::string, Measured> measure(const DdpBenchOptions& options, const DdpCase& which, int workers) {
+std::map<std::string, Measured> measure(const DdpBenchOptions& options, const DdpCase& which, int workers, int rounds) {
   bench::TemporaryFolder folder;
   std::vector<std::unique_ptr<Crew>> crews;
   auto add = [&](const std::string& name, auto&& commands) {
@@ -163,7 +164,6 @@ std::map<std::string, Measured> measure(const DdpBenchOptions& options, const Dd
     return crew.timed(fmt::format("run {} {} {}", mode, warmup, iterations), iterations, kPatience).slowest_us;
   };
   std::map<std::string, Measured> measured;
-  int rounds = static_cast<int>(parse_integer(options.rounds, "--rounds", 1, 1000));
   int burst = 1;
   for (auto& crew : crews) {  // buckets are planned and caches warm after some steps
     for (const char* mode : kModes) {
@@ -206,18 +206,24 @@ void print_case(const DdpCase& which, int workers, const std::map<std::string, M
 void run(const DdpBenchOptions& options) {
   for (const auto& peer : words_of(options.peers)) {
     if (peer != "pytorch") throw ConfigError(fmt::format("--peers: '{}' is not one of: pytorch", peer));
-    check_pytorch();
   }
   parse_integer(options.threads, "--threads", 1, 4096);
+  plan::parse_bucket_plan(options.plan);
   auto cases = cases_of(options.models);
+  const int rounds = static_cast<int>(parse_integer(options.rounds, "--rounds", 1, 1000));
+  std::vector<int> sizes;
+  for (const auto& text : words_of(options.workers)) {
+    sizes.push_back(static_cast<int>(parse_integer(text, "--workers", 1, 1024)));
+  }
+  if (cases.empty() || sizes.empty()) throw ConfigError("bench ddp: nothing to measure; name --models and --workers");
+  if (!options.peers.empty()) check_pytorch();
   if (!options.json) {
     fmt::print("{:<10} {:<8} {:>7} {:>6} {:>9} {:>10} {:>10} {:>10}  {}\n", "peer", "model", "workers", "batch",
                "nosync ms", "barrier ms", "step ms", "exchange", "step/pytorch");
   }
   for (const auto& which : cases) {
-    for (const auto& text : words_of(options.workers)) {
-      int workers = static_cast<int>(parse_integer(text, "--workers", 1, 1024));
-      auto measured = measure(options, which, workers);
+    for (int workers : sizes) {
+      auto measured = measure(options, which, workers, rounds);
       if (!options.json) {
         print_case(which, workers, measured);
         continue;

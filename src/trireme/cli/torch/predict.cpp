@@ -1,5 +1,6 @@
 // trireme predict: what was trained judges images and arrays, or goes on with a text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <iostream>
@@ -57,9 +58,20 @@ void print_judgement(const PredictOptions& options, const data::Look& look, cons
   std::cout << text_of(line) << '\n';
 }
 
+// Training refuses such values too.
+void check_finite_input(const data::ReadSamples& read, const std::string& file) {
+  const auto places = read.input.isfinite().logical_not().nonzero();
+  if (places.size(0) == 0) return;
+  std::vector<std::int64_t> within;
+  for (std::int64_t axis = 1; axis < places.size(1); ++axis) within.push_back(places[0][axis].item<std::int64_t>());
+  throw DataError(fmt::format("{}: a value that is not finite in sample {}, at [{}]", file,
+                              places[0][0].item<std::int64_t>(), fmt::join(within, ", ")));
+}
+
 void judge(const PredictOptions& options, Trained& trained, const std::string& file) {
   constexpr std::int64_t kBatch = 256;
   auto read = data::read_samples(file, trained.look);
+  check_finite_input(read, file);
   if (!read.changed.empty() && !options.json) fmt::print(stderr, "trireme: {}: {}\n", file, read.changed);
   for (std::int64_t at = 0; at < read.input.size(0); at += kBatch) {
     auto batch = read.input.narrow(0, at, std::min(kBatch, read.input.size(0) - at)).to(trained.device);
@@ -113,6 +125,7 @@ void go_on(const PredictOptions& options, Trained& trained, const std::string& f
 void run(const PredictOptions& options) {
   const double temperature = parse_number(options.temperature, "--temperature");
   if (!(temperature >= 0)) throw ConfigError(fmt::format("--temperature: {} is below 0", options.temperature));
+  train::check_threads(options.trained.threads);
   auto trained = load_trained(options.trained);
   torch::NoGradGuard no_grad;
   int code = 0;
@@ -155,9 +168,7 @@ void add_predict(CLI::App& app) {
   command->add_option("--seed", options->seed, "text: of what is drawn (1)")->type_name("N");
   command->add_option("--checkpoint", options->trained.checkpoint, "best or last (best)")->type_name("");
   command->add_option("--device", options->trained.device, "cpu or cuda (as the run, where it is here)")->type_name("");
-  command->add_option("--threads", options->trained.threads, "compute threads (0: every core)")
-      ->type_name("N")
-      ->check(CLI::Range(0, 4096));
+  command->add_option("--threads", options->trained.threads, "compute threads (0: every core)")->type_name("N");
   command->add_flag("--json", options->json, "print one JSON object per line");
   command->callback([options] { run(*options); });
 }

@@ -1,9 +1,14 @@
 // trireme profile: measures what a step of a model costs here, for simulations and plans.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
@@ -41,6 +46,31 @@ struct ProfileOptions {
   bool json = false, quiet = false;
 };
 
+// Of train's settings, besides those of the model and the data, what measuring depends on.
+constexpr std::array<std::string_view, 19> kProfiled{
+    "train.batch",    "train.steps",    "train.optimizer", "train.lr",           "train.momentum",
+    "train.nesterov", "train.beta1",    "train.beta2",     "train.weight_decay", "train.trust",
+    "train.epsilon",  "train.autocast", "train.seed",      "run.workers",        "parallel.tensor_rule",
+    "run.launch",     "run.threads",    "run.device",      "train.deterministic"};
+
+bool is_profiled(std::string_view key) {
+  return key.starts_with("model.") || key.starts_with("data.") || std::ranges::find(kProfiled, key) != kProfiled.end();
+}
+
+// Flags and --set of what only training does. A file of settings may be training's and hold more.
+void refuse_training(const TrainFlags& flags) {
+  auto given = flags.given;
+  for (const auto& text : flags.settings) given.push_back(split_setting("--set", text));
+  for (const auto& [key, text] : given) {
+    if (is_profiled(key)) continue;
+    const auto& field = train::find_field(key);
+    if (is_profiled(field.key)) continue;
+    throw ConfigError(fmt::format(
+        "{}: a profile is of what a step computes on this host, whatever is exchanged and written; leave it out",
+        field.flag));
+  }
+}
+
 train::ProfilerOptions profiler_options(const train::Config& config, const ProfileOptions& options, int rank) {
   train::ProfilerOptions how;
   if (config.steps > 0) how.steps = static_cast<int>(std::clamp<std::int64_t>(config.steps, 3, 100'000));
@@ -61,8 +91,7 @@ void report(const plan::Profile& profile, const ProfileOptions& options) {
   }
 }
 
-// One of the workers that were started to compute at the same time.
-void run_worker(const train::Config& config, const net::WorldSpec& spec, const ProfileOptions& options) {
+void profile_beside_others(const train::Config& config, const net::WorldSpec& spec, const ProfileOptions& options) {
   train::set_compute_threads(train::compute_threads(config, spec.local_size));
   auto workload = train::prepare(config, spec.local_rank);
   auto world = init();
@@ -71,6 +100,21 @@ void run_worker(const train::Config& config, const net::WorldSpec& spec, const P
     if (spec.rank == 0) report(profile, options);
   } catch (const std::exception& error) {
     world.abort(error.what());
+    throw;
+  }
+}
+
+// One of the workers that were started to compute at the same time.
+void run_worker(const train::Config& config, const net::WorldSpec& spec, const ProfileOptions& options) {
+  constexpr std::chrono::seconds kForTheFirst{3};
+  try {
+    profile_beside_others(config, spec, options);
+  } catch (const Aborted& error) {
+    if (spec.rank != 0) throw Exit{error.exit_code()};  // whoever gave up says why
+    throw;
+  } catch (const std::exception&) {
+    // Wrong for all of them, as models, files and flags are: the first says so, and the launcher ends the others.
+    if (spec.local_rank != 0) std::this_thread::sleep_for(kForTheFirst);
     throw;
   }
 }
@@ -87,16 +131,23 @@ void run_as_processes(const train::Config& config, const std::vector<std::string
   const auto threads = std::to_string(train::compute_threads(config, spec.workers));
   spec.env = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
   const auto result = net::launch(spec);
+  // A worker that ended by itself has said why.
+  if ((result.exit_code >= 128 || result.rank < 0) && !result.failure.empty() && result.exit_code != 128 + SIGINT &&
+      result.exit_code != 128 + SIGTERM) {
+    fmt::print(stderr, "trireme: {}\n", result.failure);
+  }
   if (result.exit_code != 0) throw Exit{result.exit_code};
 }
 
 void run(const ProfileOptions& options, const std::vector<std::string>& arguments) {
+  refuse_training(*options.flags);
   const auto config = resolve(*options.flags);
   if (config.hosts != "none") throw ConfigError("--hosts: a profile is of this host; leave it out");
+  const auto how = profiler_options(config, options, 0);
   const auto spec = net::world_from_environment();
   if (spec.launcher != "none") return run_worker(config, spec, options);
   if (config.launch == "threads" || config.workers == 1) {
-    return report(profile_on_threads(config, profiler_options(config, options, 0)), options);
+    return report(profile_on_threads(config, how), options);
   }
   run_as_processes(config, arguments);
 }

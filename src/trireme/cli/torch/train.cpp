@@ -1,9 +1,11 @@
 // trireme train: trains a model on several workers of one or several hosts.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <optional>
 #include <thread>
@@ -20,10 +22,12 @@
 #include "trireme/net/emulate/hosts.h"
 #include "trireme/net/launch/launch.h"
 #include "trireme/net/world.h"
+#include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/plan_file.h"
 #include "trireme/ps/endpoint.h"
 #include "trireme/train/learner.h"
 #include "trireme/train/ps_crew.h"
+#include "trireme/train/straggle.h"
 #include "trireme/train/trainer.h"
 #include "trireme/train/workload.h"
 #include "trireme/train/world_crew.h"
@@ -61,6 +65,21 @@ void on_stop_signal(int number) {
   }
 }
 
+// A launcher waits for signals in its own thread. Those of libraries do not know, and may be given one first.
+void on_launcher_signal(int number) {
+  if (::gettid() != ::getpid()) {
+    ::tgkill(::getpid(), ::getpid(), number);
+  } else {
+    std::signal(number, SIG_DFL);
+    std::raise(number);
+  }
+}
+
+void heed_stop_signals(void (*handler)(int)) {
+  std::signal(SIGINT, handler);
+  std::signal(SIGTERM, handler);
+}
+
 train::Verbosity verbosity(const TrainCommand& options) {
   if (options.json) return train::Verbosity::kSilent;
   return options.quiet ? train::Verbosity::kQuiet : train::Verbosity::kNormal;
@@ -70,12 +89,17 @@ train::Config resolve_all(TrainCommand& options) {
   if (!options.plan_file.empty()) options.plan = plan::load_plan(options.plan_file);
   const auto* plan = options.plan ? &*options.plan : nullptr;
   if (!options.resumes) return resolve(*options.flags, {}, plan);
-  std::string folder = options.resume;
-  for (const auto& [key, text] : options.flags->given) {
-    if (folder.empty() && key == "out.dir") folder = text;
+  std::string folder = options.resume, out;
+  for (const auto& [key, text] : all_given(*options.flags)) {
+    if (!key.starts_with("model.args.") && train::find_field(key).key == "out.dir") out = text;
   }
-  if (folder.empty()) folder = newest_run();
-  auto config = resolve(*options.flags, config_in(folder), plan);
+  if (folder.empty()) folder = out.empty() ? newest_run() : out;
+  const auto base = config_in(folder);
+  std::error_code none;
+  if (!out.empty() && folder != out && !std::filesystem::equivalent(folder, out, none)) {
+    throw ConfigError(fmt::format("--out {}: a resumed run goes on in {}; leave out --out", out, folder));
+  }
+  auto config = resolve(*options.flags, base, plan);
   config.out = folder;
   return config;
 }
@@ -231,6 +255,59 @@ void check_hosts(const train::Config& config, const std::string& launcher) {
                                 config.hosts, launcher));
 }
 
+int nodes_of(const TrainCommand& options) {
+  return static_cast<int>(parse_integer(options.nodes, "--nnodes", 1, 1 << 16));
+}
+
+// Those that are no settings of a run, and do nothing here.
+void check_server_flags(const train::Config& config, const TrainCommand& options) {
+  if (needs_servers(config) && !train::uses_mesh(config)) return;
+  const char* flag = options.remote_servers != "0"  ? "--remote-servers"
+                     : !options.ps_endpoint.empty() ? "--ps-endpoint"
+                                                    : nullptr;
+  if (flag) {
+    throw ConfigError(fmt::format(
+        "{}: has no effect {}; leave it out", flag,
+        needs_servers(config) ? "on a mesh, where every worker serves its own part" : "without a --strategy ps-*"));
+  }
+}
+
+// Threads are of one process on one host, and need no launcher.
+void check_thread_flags(const TrainCommand& options) {
+  const std::pair<const char*, bool> flags[] = {{"--nnodes", nodes_of(options) > 1},
+                                                {"--node-rank", !options.node.empty()},
+                                                {"--rdzv-endpoint", !options.endpoint.empty()},
+                                                {"--bind", !options.bind.empty()},
+                                                {"--key-file", !options.key_file.empty()}};
+  for (const auto& [flag, given] : flags) {
+    if (given) {
+      throw ConfigError(
+          fmt::format("{}: threads are all in one process here; leave it out, or --launch threads", flag));
+    }
+  }
+}
+
+// What can be told before anything is started, by whoever starts it.
+void check_start(const train::Config& config, const TrainCommand& options) {
+  if (config.launch == "threads") check_thread_flags(options);
+  std::error_code none;
+  if (std::filesystem::exists(config.out, none) && !std::filesystem::is_directory(config.out, none)) {
+    throw ConfigError(fmt::format("--out {}: there is a file of that name; name a folder", config.out));
+  }
+  if (nodes_of(options) > 1) return;  // each says for itself how many workers it has
+  const bool told = !config.mesh.empty() && config.mesh != "auto";
+  const auto shape = told ? plan::parse_mesh(config.mesh) : plan::MeshShape{.data = static_cast<int>(config.workers)};
+  if (shape.size() != config.workers) {
+    throw ConfigError(
+        fmt::format("--mesh {}: that is {} workers, and there are {}; make data × pipe × tensor {} or "
+                    "change --workers",
+                    config.mesh, shape.size(), config.workers, config.workers));
+  }
+  if (config.mesh != "auto") {
+    train::Straggle(config.straggle).check_rank(shape.data, train::uses_mesh(config) ? "replicas" : "workers");
+  }
+}
+
 // This very command line, for each worker, with the folder decided once for all.
 void run_as_processes(const train::Config& config, const TrainCommand& options, std::vector<std::string> arguments) {
   net::LaunchSpec spec;
@@ -245,7 +322,8 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
   spec.bind = options.bind;
   spec.key_file = options.key_file;
   spec.endpoint = options.endpoint;
-  spec.nodes = static_cast<int>(parse_integer(options.nodes, "--nnodes", 1, 1 << 16));
+  if (!spec.endpoint.empty()) spec.timeout_s = config.timeout;
+  spec.nodes = nodes_of(options);
   if (spec.nodes > 1 && options.node.empty()) {
     throw ConfigError(
         fmt::format("--nnodes {} needs --node-rank, 0 to {}, another on each node", spec.nodes, spec.nodes - 1));
@@ -277,6 +355,7 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
     }
     spec.env.emplace_back("TRIREME_PS", endpoint);
   }
+  heed_stop_signals(on_launcher_signal);
   auto result = net::launch(spec);
   // A worker that ended by itself has said why.
   if (result.exit_code != 0 && (result.exit_code >= 128 || result.rank < 0) && !result.failure.empty() &&
@@ -288,14 +367,16 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
 
 void run(TrainCommand& options, const std::vector<std::string>& arguments) {
   auto config = resolve_all(options);
+  refuse_idle(*options.flags, config);
+  check_server_flags(config, options);
   if (config.algorithm != "auto") find_algorithm(Collective::all_reduce, config.algorithm);
   if (options.print_config) {
     std::cout << train::to_json(config).dump(2) << std::endl;
     return;
   }
-  std::signal(SIGINT, on_stop_signal);
-  std::signal(SIGTERM, on_stop_signal);
   auto spec = net::world_from_environment();
+  if (spec.launcher == "none") check_start(config, options);
+  if (spec.launcher != "none" || config.launch == "threads") heed_stop_signals(on_stop_signal);
   if (config.out.empty()) config.out = fresh_folder(config);
   if (spec.launcher != "none") check_hosts(config, spec.launcher);
   if (spec.launcher != "none" && needs_servers(config) && !train::uses_mesh(config)) {

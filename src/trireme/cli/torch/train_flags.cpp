@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <utility>
 
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
@@ -11,6 +11,7 @@
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/sync/strategies.h"
+#include "trireme/train/idle_settings.h"
 
 namespace trireme::cli {
 namespace {
@@ -122,11 +123,27 @@ std::pair<std::string, std::string> split_setting(std::string_view flag, std::st
   return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
 }
 
-train::Config resolve(const TrainFlags& flags, train::Config config, const plan::PlanFile* plan) {
-  if (!flags.config_file.empty()) train::merge_file(config, flags.config_file);
-  train::merge_environment(config);
+Given all_given(const TrainFlags& flags) {
   auto given = flags.given;
   for (const auto& text : flags.settings) given.push_back(split_setting("--set", text));
+  return given;
+}
+
+void refuse_idle(const TrainFlags& flags, const train::Config& config) {
+  for (const auto& [key, text] : flags.given) {
+    const auto& field = train::find_field(key);
+    if (const auto needed = train::idle_without(config, field.key)) {
+      throw ConfigError(fmt::format("{}: has no effect without {}; leave it out", field.flag, *needed));
+    }
+  }
+}
+
+train::Config resolve(const TrainFlags& flags, train::Config config, const plan::PlanFile* plan) {
+  constexpr std::int64_t kUnsaid = -1;  // that no text can mean
+  const auto workers = std::exchange(config.workers, kUnsaid);
+  if (!flags.config_file.empty()) train::merge_file(config, flags.config_file);
+  train::merge_environment(config);
+  const auto given = all_given(flags);
   if (plan) set_by_plan(config, *plan, given);
   for (const auto& [key, text] : given) train::set(config, key, text);
   for (const auto& text : flags.model_args) {
@@ -135,10 +152,9 @@ train::Config resolve(const TrainFlags& flags, train::Config config, const plan:
   }
   train::apply_hybrid(config);
   // As many workers as the mesh has, unless somebody said how many.
-  const auto is_workers = [](const auto& one) { return one.first == "run.workers"; };
-  const bool said =
-      std::ranges::any_of(flags.given, is_workers) || (plan && std::ranges::any_of(plan->chosen.settings, is_workers));
-  if (!config.mesh.empty() && config.mesh != "auto" && !said && !std::getenv("TRIREME_WORKERS")) {
+  const bool said = config.workers != kUnsaid;
+  if (config.workers == kUnsaid) config.workers = workers;
+  if (!config.mesh.empty() && config.mesh != "auto" && !said) {
     config.workers = plan::parse_mesh(config.mesh).size();
   }
   train::check(config);

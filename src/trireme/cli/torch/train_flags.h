@@ -25,6 +25,13 @@ std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command);
 // the defaults. A flag that says something else than the plan is refused: ConfigError names it.
 train::Config resolve(const TrainFlags& flags, train::Config base = {}, const plan::PlanFile* plan = nullptr);
 
+// All that --NAME and --set said, by key of the table or as --set wrote it.
+std::vector<std::pair<std::string, std::string>> all_given(const TrainFlags& flags);
+
+// Throws ConfigError naming a flag that has no effect under the settings that result. What --set, a file, the
+// environment, a plan or a resumed run says may lie idle.
+void refuse_idle(const TrainFlags& flags, const train::Config& config);
+
 // "name=value", of the flag named. Throws ConfigError.
 std::pair<std::string, std::string> split_setting(std::string_view flag, std::string_view text);
 

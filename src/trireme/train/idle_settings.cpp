@@ -1,0 +1,96 @@
+#include "trireme/train/idle_settings.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "trireme/pipeline/schedule.h"
+#include "trireme/plan/mesh_shape.h"
+#include "trireme/sync/strategies.h"
+
+namespace trireme::train {
+namespace {
+
+bool at_servers(const Config& config) { return sync::Choice::parse(config.strategy).kind->needs_servers; }
+
+// In buckets, while backward runs; shards are scattered instead.
+bool exchanges_buckets(const Config& config) {
+  return sync::Choice::parse(config.strategy).kind->name == "allreduce" && config.shard == "none";
+}
+
+bool all_reduces_anything(const Config& config) { return !at_servers(config) || uses_mesh(config); }
+
+// An optimizer that is not known is refused elsewhere.
+bool optimizer_is_none_of(const Config& config, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, config.optimizer) == names.end();
+}
+
+bool has_moments(const Config& config) { return optimizer_is_none_of(config, {"sgd", "lars"}); }
+bool has_momentum(const Config& config) { return optimizer_is_none_of(config, {"adam", "adamw", "lamb"}); }
+bool has_trust(const Config& config) { return optimizer_is_none_of(config, {"sgd", "adam", "adamw", "lamb"}); }
+
+// Of the mesh that was told; auto may choose any.
+template <typename Holds>
+bool mesh_may(const Config& config, const Holds& holds) {
+  return config.mesh == "auto" || (!config.mesh.empty() && holds(plan::parse_mesh(config.mesh)));
+}
+
+bool in_chunks(const Config& config) { return uses_mesh(config) && pipelines::find_kind(config.pipeline).in_chunks; }
+
+bool is_split(const Config& config) {
+  return in_chunks(config) || mesh_may(config, [](const plan::MeshShape& shape) { return shape.pipe > 1; });
+}
+
+bool splits_tensors(const Config& config) {
+  return config.hybrid != "alexnet" && mesh_may(config, [](const plan::MeshShape& shape) { return shape.tensor > 1; });
+}
+
+// One is as without any; the hybrid gathers a batch at once.
+bool cuts_batches(const Config& config) {
+  return config.micro_batches <= 1 || (uses_mesh(config) && config.hybrid != "alexnet");
+}
+
+bool syncs_vertically(const Config& config) {
+  return !config.vertical_sync || (uses_mesh(config) && config.pipeline == "pipedream");
+}
+
+struct IdleRow {
+  std::string_view key;
+  bool (*acts)(const Config&);
+  std::string_view needs;
+};
+
+constexpr std::string_view kServers = "a --strategy ps-*", kMesh = "--mesh, --shard, --recompute or --hybrid",
+                           kMoments = "--optimizer adam, adamw or lamb",
+                           kBuckets = "--strategy allreduce, or with --shard",
+                           kAllReduce = "an all-reduce: on a --mesh, or with another --strategy than ps-*";
+
+constexpr IdleRow kIdleRows[] = {
+    {"sync.servers", at_servers, kServers},
+    {"sync.replicas", at_servers, kServers},
+    {"parallel.split", is_split, "a --mesh with pipe above 1"},
+    {"parallel.micro_batches", cuts_batches, "--mesh, --shard, --recompute or --hybrid distbelief"},
+    {"parallel.pipeline", uses_mesh, kMesh},
+    {"parallel.chunks", in_chunks, "--pipeline interleaved on a --mesh"},
+    {"parallel.vertical_sync", syncs_vertically, "--pipeline pipedream on a --mesh"},
+    {"parallel.tensor_rule", splits_tensors, "a --mesh with tensor above 1"},
+    {"parallel.memory", uses_mesh, kMesh},
+    {"train.beta1", has_moments, kMoments},
+    {"train.beta2", has_moments, kMoments},
+    {"train.epsilon", has_moments, kMoments},
+    {"train.trust", has_trust, "--optimizer lars"},
+    {"train.momentum", has_momentum, "--optimizer sgd or lars"},
+    {"exchange.bucket_plan", exchanges_buckets, kBuckets},
+    {"exchange.turn", exchanges_buckets, kBuckets},
+    {"exchange.algorithm", all_reduces_anything, kAllReduce},
+    {"exchange.lanes", all_reduces_anything, kAllReduce},
+};
+
+}  // namespace
+
+std::optional<std::string_view> idle_without(const Config& config, std::string_view key) {
+  const auto* row = std::ranges::find(kIdleRows, key, &IdleRow::key);
+  if (row == std::end(kIdleRows) || row->acts(config)) return std::nullopt;
+  return row->needs;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,47 @@
+// Settings that do nothing under others are known, and those that do something are left alone.
+#include "trireme/train/idle_settings.h"
+
+#include <gtest/gtest.h>
+
+namespace trireme::train {
+namespace {
+
+Config with(const std::vector<std::pair<std::string, std::string>>& settings) {
+  Config config;
+  for (const auto& [key, text] : settings) set(config, key, text);
+  return config;
+}
+
+TEST(IdleSettings, NameSettingsThatThereAre) {
+  for (const auto* key : {"sync.servers", "parallel.chunks", "train.beta1", "parallel.memory"}) {
+    EXPECT_EQ(find_field(key).key, key);
+    EXPECT_TRUE(idle_without(Config{}, key)) << key;
+  }
+  EXPECT_FALSE(idle_without(Config{}, "train.batch"));
+}
+
+TEST(IdleSettings, AreLeftAloneWhereTheyAct) {
+  const std::pair<const char*, Config> acting[] = {
+      {"sync.replicas", with({{"strategy", "ps-async"}, {"mesh", "data=2,pipe=2"}})},
+      {"parallel.split", with({{"mesh", "auto"}})},
+      {"parallel.split", with({{"mesh", "data=1"}, {"pipeline", "interleaved"}})},
+      {"parallel.micro_batches", with({{"micro-batches", "1"}})},
+      {"parallel.micro_batches", with({{"micro-batches", "4"}, {"shard", "gradients"}})},
+      {"parallel.micro_batches", with({{"micro-batches", "4"}, {"recompute", "every:2"}})},
+      {"parallel.pipeline", with({{"mesh", "data=2"}})},
+      {"parallel.chunks", with({{"mesh", "pipe=2"}, {"pipeline", "interleaved"}})},
+      {"parallel.vertical_sync", with({{"mesh", "pipe=2"}, {"pipeline", "pipedream"}, {"vertical-sync", "true"}})},
+      {"parallel.tensor_rule", with({{"mesh", "tensor=2"}})},
+      {"train.momentum", with({{"optimizer", "lars"}})},
+      {"train.momentum", with({{"compress", "dgc:0.01"}})},
+      {"train.trust", with({{"optimizer", "lars"}})},
+      {"train.epsilon", with({{"optimizer", "lamb"}})},
+      {"exchange.bucket_plan", with({{"mesh", "data=2,pipe=2"}})},
+      {"exchange.algorithm", with({{"strategy", "local-sgd:H=4"}})},
+      {"exchange.lanes", with({{"strategy", "ps-async"}, {"mesh", "data=2,pipe=2"}})},
+  };
+  for (const auto& [key, config] : acting) EXPECT_FALSE(idle_without(config, key)) << key;
+}
+
+}  // namespace
+}  // namespace trireme::train
