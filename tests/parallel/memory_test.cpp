@@ -182,7 +182,8 @@ TEST(Memory, OfShardedTrainingIsWhatTheFormulaSays) {
 // A linear layer makes nothing that backward needs (tanh keeps its own result, which the next linear shares), so that
 // the formula is exact but for the gradients under way.
 TEST(Memory, OfActivationsIsWhatTheFormulaSays) {
-  constexpr std::int64_t kBatch = 512, kWidth = 32, kPairs = 16;
+  // Large enough that the state of a random generator, which every segment keeps, is little beside it.
+  constexpr std::int64_t kBatch = 4096, kWidth = 32, kPairs = 16;
   constexpr double kBytes = kBatch * kWidth * 4;
   std::vector<PieceMemory> pieces;
   torch::nn::Sequential model;

@@ -15,7 +15,7 @@ namespace trireme {
 namespace {
 
 constexpr int kBursts = 5, kSlowBursts = 3;
-constexpr double kSlow = 10e-3;         // seconds: such calls are worth fewer repetitions
+constexpr double kSlow = 100e-3;        // seconds: such calls are worth fewer repetitions
 constexpr double kLongestCall = 60e-3;  // of a correction: beyond it the wire is all that counts
 
 // Times calls the same way on every rank. All numbers are the slowest rank's, so every rank decides the same.
@@ -43,10 +43,9 @@ class Stopwatch {
   double time(const What& what, const Tuning& tuning) {
     prepare(what, tuning);
     const double once = slowest(burst(what, 2));
-    const bool slow = once > kSlow;
-    const int calls = std::clamp(static_cast<int>(effort_.burst_s / once), slow ? 1 : 2, 20'000);
+    const int calls = std::clamp(static_cast<int>(effort_.burst_s / once), once > effort_.burst_s ? 1 : 2, 20'000);
     std::vector<double> times;
-    for (int i = 0; i < (slow ? kSlowBursts : kBursts); ++i) times.push_back(slowest(burst(what, calls)));
+    for (int i = 0; i < (once > kSlow ? kSlowBursts : kBursts); ++i) times.push_back(slowest(burst(what, calls)));
     return median(times);
   }
   double time(const What& what) { return time(what, tuning_); }

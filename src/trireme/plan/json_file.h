@@ -1,5 +1,4 @@
-// A JSON file that is read strictly: whatever is not as it should be is named by file, line and key. Private to the
-// folder.
+// A JSON file that is read strictly: whatever is not as it should be is named by file, line and key.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
