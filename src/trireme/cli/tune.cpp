@@ -7,11 +7,13 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "trireme/base/available_memory.h"
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/cli/bench/cores.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/output_file.h"
 #include "trireme/collective/communicator.h"
@@ -90,12 +92,39 @@ void write_cluster(const Tuning& tuning, const Communicator& comm, const std::st
                            machine_fingerprint(), comm.transport(), comm.size(), plan::to_toml(cluster)));
 }
 
+// While it lives, this rank is on a core of its own: two that share one for a moment wait for each other a hundred
+// times as long. Only once there is a communicator, and no longer than needed: whoever is bound takes the one core for
+// the whole machine.
+class OwnCore {
+ public:
+  explicit OwnCore(const Communicator& comm) : cores_(bench::cores_of_process()) {
+    if (comm.size() > static_cast<int>(cores_.size())) return;
+    pthread_getaffinity_np(pthread_self(), sizeof before_, &before_);
+    bench::bind_this_thread(cores_[static_cast<std::size_t>(comm.rank())]);
+    bound_ = true;
+  }
+  ~OwnCore() {
+    if (bound_) pthread_setaffinity_np(pthread_self(), sizeof before_, &before_);
+  }
+  OwnCore(const OwnCore&) = delete;
+  OwnCore& operator=(const OwnCore&) = delete;
+
+ private:
+  const std::vector<int> cores_;
+  cpu_set_t before_;
+  bool bound_ = false;
+};
+
 void measure(Communicator& comm, const TuneOptions& options) {
   const bool shows = comm.rank() == 0 && isatty(STDERR_FILENO) != 0;
   const double start = now_seconds();
-  auto tuning = measure_tuning(comm, [&](std::string_view what) {
+  const auto progress = [&](std::string_view what) {
     if (shows) fmt::print(stderr, "\r\x1b[Kmeasuring {}", what);
-  });
+  };
+  const auto tuning = [&] {
+    OwnCore core(comm);
+    return measure_tuning(comm, progress);
+  }();
   if (shows) fmt::print(stderr, "\r\x1b[K");
   if (comm.rank() != 0) return;
   if (!options.dry_run) save_tuning(tuning, comm.transport());
