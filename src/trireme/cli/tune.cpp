@@ -7,7 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "trireme/base/available_memory.h"
 #include "trireme/base/clock.h"
@@ -97,10 +96,11 @@ void write_cluster(const Tuning& tuning, const Communicator& comm, const std::st
 // the whole machine.
 class OwnCore {
  public:
-  explicit OwnCore(const Communicator& comm) : cores_(bench::cores_of_process()) {
-    if (comm.size() > static_cast<int>(cores_.size())) return;
+  explicit OwnCore(const Communicator& comm) {
+    const auto cores = bench::cores_of_process();
+    if (comm.size() > static_cast<int>(cores.size())) return;
     pthread_getaffinity_np(pthread_self(), sizeof before_, &before_);
-    bench::bind_this_thread(cores_[static_cast<std::size_t>(comm.rank())]);
+    bench::bind_this_thread(cores[static_cast<std::size_t>(comm.rank())]);
     bound_ = true;
   }
   ~OwnCore() {
@@ -110,7 +110,6 @@ class OwnCore {
   OwnCore& operator=(const OwnCore&) = delete;
 
  private:
-  const std::vector<int> cores_;
   cpu_set_t before_;
   bool bound_ = false;
 };

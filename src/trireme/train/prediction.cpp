@@ -123,7 +123,6 @@ Prediction::Prediction(const Config& config, Communicator& world, Crew& crew, co
       crew_(crew),
       lockstep_(!strategy.asynchronous()),
       in_backward_(strategy.in_backward()),
-      own_pace_(strategy.asynchronous()),
       transport_(world.size() > 1 || crew.size() == 1                  ? std::string(world.transport())
                  : config.transport == "tcp" || config.hosts != "none" ? "tcp"
                                                                        : "shm"),
@@ -206,7 +205,7 @@ void Prediction::predict(const DataParallel* net, double samples) {
     fit(cluster, config_.deterministic ? "auto" : config_.algorithm, exchange_);
     const auto profile = own_profile(net, samples);
     const auto simulated = plan::simulate(cluster, job_of(config_, profile, crew_.size(), net, in_backward_));
-    told_->step = in_ms(simulated, own_pace_);
+    told_->step = in_ms(simulated, !lockstep_);
   } catch (const Error& error) {
     told_->why_not = error.what();
   }

@@ -59,7 +59,7 @@ class Prediction {
   const Config& config_;
   Crew& crew_;
   const bool lockstep_;  // workers take the same number of steps
-  const bool in_backward_, own_pace_;
+  const bool in_backward_;
   const std::string transport_;
   const int threads_;
   const std::int64_t first_, from_;  // steps: measured for the profile from the one, predicted from the other
