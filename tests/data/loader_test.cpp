@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -62,6 +63,28 @@ TEST(Loader, ResumesInTheMiddleOfAnEpoch) {
   sampler.seek(at->epoch, at->position);
   Loader resumed(set, sampler);
   EXPECT_TRUE(torch::equal(whole.next()->batch.target, resumed.next()->batch.target));
+}
+
+TEST(Loader, TakesNothingBeforeItIsWantedWhereThatIsAsked) {
+  const auto set = std::make_shared<Numbers>(40);
+  std::atomic<int> taken = 0;
+  std::atomic<bool> ahead = false;
+  ShardedSampler sampler({.size = 40, .batch = 4});
+  const auto source = [sampler, &taken]() mutable {
+    ++taken;
+    return sampler.next();
+  };
+  Loader loader(set, source, {.depth = 2, .ahead = [&] { return ahead.load(); }});
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  for (int wanted = 1; wanted <= 3; ++wanted) {
+    ASSERT_TRUE(loader.next());
+    pause();
+    EXPECT_EQ(taken, wanted);
+  }
+  ahead = true;  // heard from when the next one has been taken
+  ASSERT_TRUE(loader.next());
+  pause();
+  EXPECT_EQ(taken, 6);  // two more than were wanted, and none in hand besides
 }
 
 TEST(Loader, FailuresReachTheConsumerAndItEndsCleanly) {

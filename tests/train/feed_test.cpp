@@ -5,7 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <map>
+#include <mutex>
+#include <thread>
+
+#include "trireme/base/clock.h"
 
 namespace trireme::train {
 namespace {
@@ -114,6 +119,51 @@ TEST(Feed, GoesOnFromAPosition) {
   EXPECT_EQ(last.front().position, 96);
   EXPECT_EQ(last.front().epoch, 3);
   EXPECT_EQ(until_mark(taken).front().epoch, 4);
+}
+
+// Three workers take a batch a millisecond, one takes nine milliseconds: every batch goes to one of them, and nobody is
+// still at one when the others have long come to the mark.
+TEST(Feed, TheSlowOneLetsOthersHaveTheLast) {
+  std::mutex mutex;
+  Counter counter;
+  const auto one = counter.take();
+  const Feed::Take take = [&](const Crew::Part& part) {
+    const std::scoped_lock lock(mutex);
+    return one(part);
+  };
+  const data::SamplerOptions samples{.size = 1600, .batch = 4, .workers = 4, .seed = 7};
+  std::vector<std::map<std::int64_t, int>> seen(4);
+  std::vector<std::vector<double>> at_mark(4);
+  std::barrier marks(4);
+  {
+    std::vector<std::jthread> workers;
+    for (int rank = 0; rank < 4; ++rank) {
+      workers.emplace_back([&, rank] {
+        auto own = samples;
+        own.rank = rank;
+        Feed feed(own, 2, take);
+        for (int part = 0; part < 4; ++part) {
+          while (auto share = feed.next()) {
+            for (auto index : share->indices) ++seen[static_cast<std::size_t>(rank)][index];
+            std::this_thread::sleep_for(std::chrono::milliseconds(rank == 1 ? 9 : 1));
+          }
+          at_mark[static_cast<std::size_t>(rank)].push_back(now_seconds());
+          marks.arrive_and_wait();
+        }
+      });
+    }
+  }
+  std::map<std::int64_t, int> all;
+  for (const auto& one_of_them : seen) {
+    for (auto [index, times] : one_of_them) all[index] += times;
+  }
+  EXPECT_EQ(all.size(), 1600u);
+  for (auto [index, times] : all) EXPECT_EQ(times, 2) << index;  // once an epoch
+  std::vector<double> late;
+  for (std::size_t part = 1; part < 4; ++part) {
+    late.push_back(at_mark[1][part] - std::max({at_mark[0][part], at_mark[2][part], at_mark[3][part]}));
+  }
+  EXPECT_LT(*std::ranges::min_element(late), 0.007);  // of nine, were it to take one of the last as it comes
 }
 
 }  // namespace

@@ -26,7 +26,10 @@ std::optional<Item> Loader::next() {
   std::unique_lock lock(mutex_);
   if (ready_.empty() && !done_ && !failure_) {
     const auto before = std::chrono::steady_clock::now();
+    wanted_ = true;
+    changed_.notify_all();
     changed_.wait(lock, [this] { return !ready_.empty() || done_ || failure_; });
+    wanted_ = false;
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   }
   if (ready_.empty()) {
@@ -43,10 +46,11 @@ std::optional<Item> Loader::next() {
 void Loader::run(const std::stop_token& stop, const Source& source) {
   try {
     for (std::int64_t epochs = 0; options_.epochs == 0 || epochs < options_.epochs;) {
+      if (!wait_for_room(stop)) return;
       std::optional<Item> item;
       if (const auto share = source()) item = assemble(*share);
       if (!item) ++epochs;
-      if (!put(stop, std::move(item))) return;
+      put(std::move(item));
     }
     const std::scoped_lock lock(mutex_);
     done_ = true;
@@ -67,17 +71,19 @@ Item Loader::assemble(const Share& share) const {
   return item;
 }
 
-// False: told to stop before there was room.
-bool Loader::put(const std::stop_token& stop, std::optional<Item> item) {
+// False: told to stop before there was any.
+bool Loader::wait_for_room(const std::stop_token& stop) {
+  const std::size_t depth = !options_.ahead || options_.ahead() ? std::max<std::size_t>(1, options_.depth) : 0;
+  std::unique_lock lock(mutex_);
+  return changed_.wait(lock, stop, [&] { return ready_.size() < depth || (wanted_ && ready_.empty()); });
+}
+
+void Loader::put(std::optional<Item> item) {
   {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait(lock, stop, [this] { return ready_.size() < std::max<std::size_t>(1, options_.depth); })) {
-      return false;
-    }
+    const std::scoped_lock lock(mutex_);
     ready_.push_back(std::move(item));
   }
   changed_.notify_all();
-  return true;
 }
 
 }  // namespace trireme::data

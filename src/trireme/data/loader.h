@@ -25,7 +25,9 @@ struct Item {
 };
 
 struct LoaderOptions {
-  std::size_t depth = 2;    // steps assembled ahead
+  std::size_t depth = 2;    // steps assembled ahead; what to take is not asked for earlier
+  // Whether the next may be assembled before it is wanted; none: always. Called by the loader's thread alone.
+  std::function<bool()> ahead;
   bool pinned = false;      // in memory from which a GPU copies asynchronously
   std::int64_t epochs = 0;  // stop after as many; 0: begin the next epoch while the last is being used
 };
@@ -56,7 +58,8 @@ class Loader {
  private:
   void run(const std::stop_token& stop, const Source& source);
   Item assemble(const Share& share) const;
-  bool put(const std::stop_token& stop, std::optional<Item> item);
+  bool wait_for_room(const std::stop_token& stop);
+  void put(std::optional<Item> item);
 
   const std::shared_ptr<const Dataset> set_;
   const LoaderOptions options_;
@@ -66,6 +69,7 @@ class Loader {
   std::condition_variable_any changed_;
   // Guarded by mutex_.
   std::deque<std::optional<Item>> ready_;  // nothing: the end of an epoch
+  bool wanted_ = false;                    // somebody waits, and none is ready
   bool done_ = false;
   std::exception_ptr failure_;
 

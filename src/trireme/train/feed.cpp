@@ -1,6 +1,10 @@
 #include "trireme/train/feed.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "trireme/base/clock.h"
 
 namespace trireme::train {
 namespace {
@@ -58,9 +62,38 @@ std::optional<data::Share> Feed::next_in_step() {
   return share;
 }
 
+void Feed::Taken::next(std::int64_t taken, double now) {
+  if (number >= 0) {
+    const double took_s = std::max(now - at, 1e-9), others = static_cast<double>(taken - number) / took_s;
+    const double share = own_s == 0 ? 1 : 0.25;
+    own_s += share * (took_s - own_s);
+    rate += share * (others - rate);
+  }
+  number = taken;
+  at = now;
+}
+
+// Until it has been used too there will be some: it waits for one step, and takes another.
+bool Feed::plenty() const {
+  const double left = static_cast<double>(end_of(part_) - std::max(first_, taken_.number + 1));
+  return !take_ || left > 2 * std::max<double>(workers_, taken_.rate * taken_.own_s);
+}
+
+// As long as it takes them to get to the end, should they be as fast as they were, and to begin what they took last.
+void Feed::let_others_first() const {
+  constexpr double kMuchLonger = 1.5;
+  if (plenty() || taken_.own_s * taken_.rate < kMuchLonger * workers_) return;
+  const double since = now_seconds() - taken_.at;
+  const double left = static_cast<double>(end_of(part_) - taken_.number) - taken_.rate * since;
+  const double wait_s = (std::max(0.0, left) + workers_) / taken_.rate;
+  if (wait_s < taken_.own_s) std::this_thread::sleep_for(std::chrono::duration<double>(wait_s));
+}
+
 std::optional<data::Share> Feed::next_taken() {
+  let_others_first();
   auto number = take_({epoch_ * marks_ + part_, first_, end_of(part_)});
   if (!number) {
+    taken_.number = -1;
     first_ = end_of(part_);
     if (++part_ == marks_) {
       part_ = first_ = 0;
@@ -68,6 +101,7 @@ std::optional<data::Share> Feed::next_taken() {
     }
     return std::nullopt;
   }
+  taken_.next(*number, now_seconds());
   sampler_.seek(epoch_, *number * batch_samples());
   auto share = sampler_.next();
   share->globally = static_cast<std::int64_t>(share->indices.size()) * workers_;

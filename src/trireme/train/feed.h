@@ -2,7 +2,9 @@
 // all workers stop to see how good the model is.
 //
 // Workers in step take their part of each global step (data/sampler.h). Workers that go at their own pace take the next
-// batch that nobody has taken, so that a slow one holds nobody up: an epoch is over when its batches are.
+// batch that nobody has taken, so that a slow one holds nobody up: an epoch is over when its batches are. At a mark all
+// wait for whoever is last, so that nobody keeps batches in store before it, and who takes much longer than the others
+// lets them have the last ones.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -26,6 +28,9 @@ class Feed {
   // Nothing at a mark; the call after it goes on.
   std::optional<data::Share> next();
 
+  // Whether the next may be taken before it is wanted.
+  bool plenty() const;
+
   // The next mark beyond a position of an epoch, as a position.
   std::int64_t mark_after(std::int64_t position) const;
   // Global steps: each worker has taken a batch.
@@ -39,6 +44,7 @@ class Feed {
   std::int64_t end_of(std::int64_t part) const { return (batches() * (part + 1) + marks_ - 1) / marks_; }
   std::optional<data::Share> next_in_step();
   std::optional<data::Share> next_taken();
+  void let_others_first() const;
 
   const int workers_;
   const Take take_;
@@ -46,6 +52,13 @@ class Feed {
   const std::int64_t marks_;  // one for each batch of an epoch at most
   std::int64_t epoch_ = 0, part_ = 0;
   std::int64_t first_ = 0;  // batch of the part at hand, as they are taken
+  // What this worker took last and when, in seconds; how long it has one before it takes the next, and how many all
+  // take in a second, averaged over some.
+  struct Taken {
+    std::int64_t number = -1;
+    double at = 0, own_s = 0, rate = 0;
+    void next(std::int64_t taken, double now);
+  } taken_;
 };
 
 }  // namespace trireme::train
