@@ -140,6 +140,29 @@ TEST(Sampler, MicroBatchesAreTheSameForEveryWorkerCount) {
   }
 }
 
+TEST(Sampler, RanksBeginTogetherAndThenPart) {
+  SamplerOptions options{.size = 60, .batch = 5, .workers = 3, .seed = 2, .together = 90};  // six steps of 15 samples
+  ShardedSampler first(options);
+  options.rank = 2;
+  ShardedSampler third(options), resumed(options);
+  options.together = 0;
+  ShardedSampler alone(options);
+  resumed.seek(1, 30);
+  for (int step = 0; step < 8; ++step) {
+    const auto one = first.next(), other = third.next(), own = alone.next();
+    ASSERT_TRUE(other) << step;
+    EXPECT_EQ(other->indices == one->indices, step < 6) << step;
+    EXPECT_EQ(other->indices == own->indices, step >= 6) << step;
+    EXPECT_EQ(other->position, one->position);
+    if (step >= 6) {
+      EXPECT_EQ(other->indices, resumed.next()->indices);
+    }
+    if (step == 3) {
+      EXPECT_FALSE(first.next() || third.next() || alone.next());
+    }
+  }
+}
+
 TEST(Sampler, CountsItsSteps) {
   for (const bool drop : {false, true}) {
     for (int workers = 1; workers <= 4; ++workers) {

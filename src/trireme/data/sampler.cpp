@@ -37,9 +37,10 @@ std::optional<Share> ShardedSampler::next() {
     if (!options_.shuffle) std::iota(order_.begin(), order_.end(), 0);
     drawn_ = epoch_;
   }
-  std::int64_t first = options_.rank * count / options_.workers, last = (options_.rank + 1) * count / options_.workers;
+  const std::int64_t rank = epoch_ * options_.size + position_ < options_.together ? 0 : options_.rank;
+  std::int64_t first = rank * count / options_.workers, last = (rank + 1) * count / options_.workers;
   if (options_.micro_batch > 0) {
-    first = std::min(options_.rank * options_.batch, count);
+    first = std::min(rank * options_.batch, count);
     last = std::min(first + options_.batch, count);
   }
   Share share{.globally = count, .epoch = epoch_, .position = position_ + count};

@@ -27,6 +27,8 @@ struct SamplerOptions {
   // [j·m, j·m + m), rank r has those from r·batch/m on, and the trailing ones are short or empty.
   std::int64_t micro_batch = 0;
   bool drop_last = false;  // leave out what does not fill a global step
+  // Until all ranks have gone through so many samples, over epochs, every rank takes what rank 0 does.
+  std::int64_t together = 0;
 };
 
 class ShardedSampler {

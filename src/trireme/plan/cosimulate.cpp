@@ -36,15 +36,12 @@ double mean_of(const std::map<std::int64_t, std::int64_t>& stale) {
 
 }  // namespace
 
-Manner manner_of(const sync::Kind& kind, const compress::Rules& rules, const sync::Strategy::Pace& pace,
-                 double momentum) {
-  if (rules.takes_momentum()) return {0, 1, 0};
-  const bool lags = rules.lags() && kind.compresses == sync::Kind::Compresses::gradients;
-  if (pace.momentum > 0 && lags) {
-    const auto slower = sync::without_momentum(momentum, 6);
-    return {slower.momentum, slower.rate, 2};
-  }
-  return {pace.momentum, pace.rate, 0};
+void shorten(std::span<float> gradient, double most) {
+  double square = 0;
+  for (float g : gradient) square += static_cast<double>(g) * static_cast<double>(g);
+  if (most <= 0 || !(square > most * most)) return;
+  const auto factor = static_cast<float>(most / std::sqrt(square));
+  for (float& g : gradient) g *= factor;
 }
 
 Learning cosimulate(const Cluster& cluster, const Job& job, const Lesson& lesson) {

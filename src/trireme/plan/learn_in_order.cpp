@@ -45,14 +45,14 @@ class Replay {
   Replay(const School& school, const Simulated& simulated, const Exchange& exchange)
       : school_(school), simulated_(simulated), exchange_(exchange), shown_(school.model.start()) {
     const bool late = exchange.what == Exchange::What::push_pull && (exchange.clock.async || exchange.clock.s > 0);
-    const auto pace =
-        late ? sync::without_momentum(school.lesson.momentum, 4) : sync::Strategy::Pace{school.lesson.momentum, 1};
-    manner_ = manner_of(*school.job.strategy.kind, school.rules, pace, school.lesson.momentum);
-    common_.momentum = manner_.momentum;
+    const double momentum = school.lesson.momentum;
+    const auto own = late ? sync::late_pace(momentum) : sync::Pace{.momentum = momentum};
+    pace_ = pace_with_codes(*school.job.strategy.kind, school.rules, own, momentum);
+    common_.momentum = pace_.momentum;
     for (int worker = 0; worker < school.workers; ++worker) {
       own_.push_back(shown_);
       read_.push_back(shown_);
-      optimizers_.push_back({manner_.momentum});
+      optimizers_.push_back({pace_.momentum});
       senders_.emplace_back(school, worker);
       clocks_.push_back(0);
     }
@@ -81,7 +81,7 @@ class Replay {
 
  private:
   bool pairs() const { return exchange_.what == Exchange::What::ask; }
-  double lr() const { return school_.lesson.lr * manner_.rate; }
+  double lr() const { return school_.lesson.lr * pace_.rate; }
 
   static void average(Weights& a, Weights& b) {
     for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] = 0.5f * (a[i] + b[i]);
@@ -91,6 +91,7 @@ class Replay {
     const auto worker = static_cast<std::size_t>(access.worker);
     Weights gradient(SmallModel::kCount);
     school_.model.gradient(read_[worker], access.worker, access.step, school_.lesson.batch, gradient);
+    shorten(gradient, pace_.clip);
     if (pairs()) return optimizers_[worker].step(own_[worker], gradient, lr());
     for (float& g : gradient) g /= static_cast<float>(school_.workers);
     if (exchange_.what == Exchange::What::shared) return optimizers_[worker].step(shown_, gradient, lr());
@@ -122,7 +123,7 @@ class Replay {
   const School& school_;
   const Simulated& simulated_;
   const Exchange exchange_;
-  Manner manner_;
+  sync::Pace pace_;
   Weights shown_;  // the servers', or those that all share
   std::vector<Weights> own_, read_;
   Sgd common_;

@@ -5,14 +5,6 @@
 namespace trireme::plan {
 namespace {
 
-void shorten(std::span<float> gradient, double most) {
-  double square = 0;
-  for (float g : gradient) square += static_cast<double>(g) * static_cast<double>(g);
-  if (most <= 0 || !(square > most * most)) return;
-  const auto factor = static_cast<float>(most / std::sqrt(square));
-  for (float& g : gradient) g *= factor;
-}
-
 class Pupil {
  public:
   Pupil(const School& school, const sync::Choice& choice, Communicator& world)
@@ -25,8 +17,8 @@ class Pupil {
                                .tensors = SmallModel::tensors(),
                                .compress = school.rules,
                                .momentum = school.rules.takes_momentum() ? school.lesson.momentum : 0})),
-        manner_(
-            manner_of(*choice.kind, school.rules, strategy_->pace(school.lesson.momentum), school.lesson.momentum)) {
+        pace_(pace_with_codes(*choice.kind, school.rules, strategy_->pace(school.lesson.momentum),
+                              school.lesson.momentum)) {
     if (strategy_->in_backward() && !school.rules.none()) {
       std::vector<compress::Tensor> tensors;
       for (const auto& one : SmallModel::tensors()) {
@@ -41,7 +33,7 @@ class Pupil {
       std::ranges::copy(school.model.start(), weights_.back().get());
       replicas_.push_back(
           {of(weights_.back()), strategy_->takes_gradient() ? of(gradients_.back()) : std::span<float>()});
-      optimizers_.push_back({manner_.momentum});
+      optimizers_.push_back({pace_.momentum});
     }
   }
 
@@ -61,19 +53,20 @@ class Pupil {
   static std::span<float> of(const std::shared_ptr<float[]>& memory) { return {memory.get(), SmallModel::kCount}; }
 
   void step(std::int64_t k) {
-    const sync::Step now{k, school_.lesson.lr * manner_.rate};
+    const sync::Step now{k, school_.lesson.lr * pace_.rate};
     const bool exchanges = strategy_->in_backward();
     if (!exchanges) strategy_->before_forward(now);
     for (std::size_t j = 0; j < replicas_.size(); ++j) {
       auto gradient = of(gradients_[j]);
-      school_.model.gradient(of(weights_[j]), world_.rank() + static_cast<int>(j) * world_.size(), k,
-                             school_.lesson.batch, gradient);
+      const int from = k < strategy_->together() ? 0 : world_.rank() + static_cast<int>(j) * world_.size();
+      school_.model.gradient(of(weights_[j]), from, k, school_.lesson.batch, gradient);
       if (!strategy_->shares_gradient()) continue;
       for (float& g : gradient) g /= static_cast<float>(world_.size());
     }
     auto gradient = of(gradients_[0]);
     if (exchanges) codes_ ? (*codes_)(gradient) : world_.all_reduce(gradient, Op::sum);
-    for (auto& one : gradients_) shorten(of(one), manner_.clip);
+    const double whole = strategy_->shares_gradient() && !exchanges ? world_.size() : 1;
+    for (auto& one : gradients_) shorten(of(one), pace_.clip / whole);
     if (!exchanges) strategy_->after_backward(now);
     if (!strategy_->skips_step()) {
       for (std::size_t j = 0; j < replicas_.size(); ++j) {
@@ -99,7 +92,7 @@ class Pupil {
   Communicator& world_;
   std::vector<std::shared_ptr<float[]>> weights_, gradients_;  // shared: as the communicator gives them
   std::unique_ptr<sync::Strategy> strategy_;
-  const Manner manner_;
+  const sync::Pace pace_;
   std::unique_ptr<sync::CompressedMean> codes_;
   std::vector<sync::Replica> replicas_;
   std::vector<Sgd> optimizers_;

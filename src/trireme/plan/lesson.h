@@ -30,12 +30,8 @@ struct Sgd {
   }
 };
 
-// What momentum and rate a job trains with, and how long gradients may be: train/strategy.cpp.
-struct Manner {
-  double momentum = 0, rate = 1, clip = 0;
-};
-Manner manner_of(const sync::Kind& kind, const compress::Rules& rules, const sync::Strategy::Pace& pace,
-                 double momentum);
+// Makes a gradient as long as a pace allows; 0: any length.
+void shorten(std::span<float> gradient, double most);
 
 // A loss as it fell, looked at after so many samples of all workers. Smoothed, as single looks are noisy.
 class LossCurve {

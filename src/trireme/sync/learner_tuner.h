@@ -9,7 +9,7 @@ enum class Advice { stay, more, fewer };
 class LearnerTuner {
  public:
   // One more learner is worth it if samples per second grow by more than the share `gain`.
-  explicit LearnerTuner(int learners = 1, int most = 8, double gain = 0.05)
+  explicit LearnerTuner(int learners = 1, int most = 8, double gain = 0.1)
       : learners_(learners), most_(most), gain_(gain) {}
 
   // What to do after a window of training with learners() that ran at this rate. The caller does it; learners() counts

@@ -11,7 +11,7 @@ namespace trireme::sync {
 
 namespace {
 
-ps::UpdateSpec paced(ps::UpdateSpec update, const Strategy::Pace& pace) {
+ps::UpdateSpec paced(ps::UpdateSpec update, const Pace& pace) {
   if (update.name != "momentum") return update;
   update.momentum = pace.momentum;
   if (pace.momentum == 0) update.name = "sgd";

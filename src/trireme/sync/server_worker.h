@@ -36,7 +36,7 @@ class ServerWorker : public Strategy {
   void set_numbers(std::span<const double> numbers) override;
   bool asynchronous() const override { return consistency_.async; }
   Pace pace(double momentum) const override {
-    return consistency_.async || consistency_.s > 0 ? without_momentum(momentum, 4) : Pace{momentum, 1};
+    return consistency_.async || consistency_.s > 0 ? late_pace(momentum) : Pace{.momentum = momentum};
   }
   bool meets(std::int64_t) const override { return !consistency_.async && consistency_.s == 0; }
 

@@ -2,7 +2,8 @@
 // own, several per worker, each corrected towards a central average model z that moves with momentum. Every τ steps,
 // from the same w_j and z,
 //   c_j = α (w_j − z)        w_j ← w_j − c_j − η g_j(w_j)        z ← z + Σ_j c_j + μ (z − z_prev)
-// over the k learners of all workers; α is 1/k by default. The corrections need only what is known before forward: a
+// over the k learners of all workers. The paper has α = 1/k; so short of a spring learners stray, and 2/k, at most 1/2,
+// is the default (docs/strategies.md). The corrections need only what is known before forward: a
 // worker's are summed, and the sum travels while the learners compute. z is kept by every worker, so 2(N−1)/N of a
 // model is sent every τ steps, however many learners there are. z is the model.
 #include <algorithm>
@@ -22,7 +23,7 @@ class Sma : public Strategy {
  public:
   struct Settings {
     int learners;  // 0: auto
-    double alpha;  // negative: 1/k
+    double alpha;  // negative: auto
     double momentum;
     std::int64_t period;
   };
@@ -51,7 +52,8 @@ class Sma : public Strategy {
     std::vector<std::int64_t> all{static_cast<std::int64_t>(replicas.size())};
     world_.all_reduce(all, Op::sum);
     all_learners_ = all[0];
-    alpha_ = static_cast<float>(settings_.alpha < 0 ? 1.0 / static_cast<double>(all[0]) : settings_.alpha);
+    alpha_ =
+        static_cast<float>(settings_.alpha < 0 ? std::min(0.5, 2.0 / static_cast<double>(all[0])) : settings_.alpha);
   }
 
   void before_forward(const Step& step) override {
@@ -136,7 +138,7 @@ Kind sma() {
           .summary = "learners corrected towards a central model with momentum (CROSSBOW)",
           .settings = {{"learners", "auto", "learners per worker; auto: found by throughput",
                         whole_number(1, 64, {"auto"})},
-                       {"alpha", "auto", "strength of a correction; auto: 1 / learners of all workers",
+                       {"alpha", "auto", "strength of a correction; auto: 2 / learners of all workers, at most 0.5",
                         number(0, 1, {"auto"})},
                        {"momentum", "0.9", "momentum of the central model", number(0, 0.9999)},
                        {"tau", "1", "steps between corrections", whole_number(1, kMany)}},

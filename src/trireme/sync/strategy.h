@@ -25,6 +25,7 @@
 
 #include "trireme/sync/bucket.h"
 #include "trireme/sync/codes.h"
+#include "trireme/sync/pace.h"
 
 namespace trireme::sync {
 
@@ -71,14 +72,12 @@ class Strategy {
   virtual bool owns_step() const { return false; }
   // Asked after after_backward(): whether the optimizer leaves this step out, as no gradient is in place yet.
   virtual bool skips_step() const { return false; }
-  // What a momentum that was asked for is replaced by, and what the learning rate is then multiplied by. Old gradients
-  // and momentum do not mix: both look back, and what is stable with one of them swings with both.
-  struct Pace {
-    double momentum, rate;
-  };
-  virtual Pace pace(double momentum) const { return {momentum, 1}; }
+  // In place of a momentum that was asked for.
+  virtual Pace pace(double momentum) const { return {.momentum = momentum}; }
   // How many replicas a worker trains with; 0: a number to be found by watching throughput (learner_tuner.h).
   virtual int learners() const { return 1; }
+  // For how many of its first steps a worker takes the same batches as all others.
+  virtual std::int64_t together() const { return 0; }
   // Whether workers go at their own pace.
   virtual bool asynchronous() const { return false; }
   // Whether all workers have come together when this step is done: a good time to agree on something.
@@ -128,11 +127,5 @@ class Strategy {
 
   virtual Report report() const { return {}; }
 };
-
-// For strategies whose gradients are old: no momentum, and a rate that makes up for it as far as is stable (measured on
-// small networks: docs/strategies.md).
-inline Strategy::Pace without_momentum(double momentum, double most) {
-  return {0, momentum < 1 ? std::min(1 / (1 - momentum), most) : most};
-}
 
 }  // namespace trireme::sync

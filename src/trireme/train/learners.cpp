@@ -50,13 +50,13 @@ std::string Learners::tune(Crew& crew, double samples, double seconds) {
   constexpr int kSettle = 10, kWindow = 40;  // steps
   if (!tuner_ || tuner_->settled()) return {};
   if (++steps_ <= kSettle) return {};
-  samples_ += samples;
-  seconds_ += seconds;
+  rates_.push_back(samples / std::max(seconds, 1e-9));
   if (steps_ < kSettle + kWindow) return {};
-  std::array rate{samples_ / std::max(seconds_, 1e-9)};
+  std::ranges::nth_element(rates_, rates_.begin() + kWindow / 2);  // the median: one step that was held up says nothing
+  std::array rate{rates_[kWindow / 2]};
   crew.sum(rate);
   steps_ = 0;
-  samples_ = seconds_ = 0;
+  rates_.clear();
   const auto before = all_.size();
   tuner_->window(rate[0]);
   if (static_cast<int>(before) != tuner_->learners()) {

@@ -50,8 +50,8 @@ class Learners {
 
   // While their number is being found.
   std::optional<sync::LearnerTuner> tuner_;
-  int steps_ = 0;  // of the window at hand
-  double samples_ = 0, seconds_ = 0;
+  int steps_ = 0;              // of the window at hand
+  std::vector<double> rates_;  // samples per second, by step
 };
 
 }  // namespace trireme::train

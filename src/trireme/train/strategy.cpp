@@ -1,22 +1,18 @@
 #include "trireme/train/strategy.h"
 
-#include <algorithm>
-
 #include "trireme/train/flat.h"
 
 namespace trireme::train {
 namespace {
 
-// Whether gradients' codes feed back errors so late that they would swing with momentum.
-bool codes_lag(const Config& config) {
-  return config.optimizer == "sgd" && compress::Rules(config.compress, config.compress_rule).lags() &&
-         sync::Choice::parse(config.strategy).kind->compresses == sync::Kind::Compresses::gradients;
+sync::Pace with_codes(const Config& config, const sync::Pace& own) {
+  if (config.optimizer != "sgd") return {.momentum = config.momentum};
+  return sync::pace_with_codes(*sync::Choice::parse(config.strategy).kind, {config.compress, config.compress_rule}, own,
+                               config.momentum);
 }
-// The rate makes up for the momentum as far as is stable, and what comes all at once is cut.
-constexpr double kMostRate = 6, kMostNorm = 2;
 
 ps::UpdateSpec server_update(const Config& config) {
-  const double momentum = codes_lag(config) ? 0 : config.momentum;
+  const double momentum = with_codes(config, {.momentum = config.momentum}).momentum;
   return {.name = config.optimizer == "sgd" && momentum > 0 ? "momentum" : config.optimizer,
           .momentum = momentum,
           .weight_decay = config.weight_decay,
@@ -44,16 +40,12 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
   return choice.make(around);
 }
 
-sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
-  if (compress::Rules(config.compress, config.compress_rule).takes_momentum()) return {0, 1};
-  if (config.optimizer != "sgd") return {config.momentum, 1};
-  const auto pace = strategy.pace(config.momentum);
-  return pace.momentum > 0 && codes_lag(config) ? sync::without_momentum(config.momentum, kMostRate) : pace;
+sync::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
+  return with_codes(config, strategy.pace(config.momentum));
 }
 
 double clip_of(const Config& config, const sync::Strategy& strategy) {
-  if (config.clip > 0) return config.clip;
-  return strategy.in_backward() && config.momentum > 0 && codes_lag(config) ? kMostNorm : 0;
+  return config.clip > 0 ? config.clip : pace_of(config, strategy).clip;
 }
 
 }  // namespace trireme::train

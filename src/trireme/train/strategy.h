@@ -13,10 +13,10 @@ namespace trireme::train {
 std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::Module& model, Communicator& world,
                                               ps::Client* client, std::int64_t steps_per_epoch);
 
-// The momentum that sgd has with this strategy, and what its rate is multiplied by.
-sync::Strategy::Pace pace_of(const Config& config, const sync::Strategy& strategy);
+// With what sgd has with this strategy and these codecs; other optimizers are left alone.
+sync::Pace pace_of(const Config& config, const sync::Strategy& strategy);
 
-// The most norm that the gradients which the optimizer is given may have; 0: any.
+// The most norm that a gradient may have, the mean over the batches of all that it was exchanged with; 0: any.
 double clip_of(const Config& config, const sync::Strategy& strategy);
 
 }  // namespace trireme::train

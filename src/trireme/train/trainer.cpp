@@ -27,6 +27,9 @@
 namespace trireme::train {
 namespace {
 
+// Whether a worker's gradient, before it is exchanged, is a share of the mean: so much shorter than the mean would be.
+bool holds_share(const sync::Strategy& strategy) { return strategy.shares_gradient() && !strategy.in_backward(); }
+
 // One run of one worker.
 class Run {
  public:
@@ -46,7 +49,7 @@ class Run {
         body_(options.mesh ? std::make_unique<Body>(config, work, *options.mesh) : nullptr),
         strategy_(make_strategy(config, body_ ? body_->part() : *work.model, world_, options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
-        clip_(clip_of(config, *strategy_)),
+        clip_(clip_of(config, *strategy_) / (holds_share(*strategy_) ? crew_.size() : 1)),
         learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()) {
     straggle_.check_rank(crew_.size(), body_ ? "replicas" : "workers");
     if (options.resume) resume();
@@ -440,13 +443,16 @@ class Run {
       crew_.start_giving();
       take = [this](const Crew::Part& part) { return crew_.take(part); };
     }
-    feed_.emplace(samples_, config_.evals_per_epoch, take);
+    auto samples = samples_;
+    samples.together = strategy_->together() * samples.batch * samples.workers;
+    feed_.emplace(samples, config_.evals_per_epoch, take);
     feed_->seek(place_.epoch, place_.position);
     place_from_ = place_.position;
-    data::LoaderOptions options{.pinned = !work_.device.is_cpu()};
+    const auto own = std::make_shared<Feed>(*feed_);
+    data::LoaderOptions options{.ahead = [own] { return own->plenty(); }, .pinned = !work_.device.is_cpu()};
     if (take) options.depth = 1;  // what is waiting here nobody else can take
     loader_ = std::make_unique<data::Loader>(
-        work_.data.train, [feed = *feed_]() mutable { return feed.next(); }, options);
+        work_.data.train, [own] { return own->next(); }, options);
     before_ = traffic();
   }
 

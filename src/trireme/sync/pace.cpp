@@ -1,0 +1,15 @@
+#include "trireme/sync/pace.h"
+
+#include "trireme/sync/strategies.h"
+
+namespace trireme::sync {
+
+Pace pace_with_codes(const Kind& kind, const compress::Rules& rules, const Pace& own, double momentum) {
+  // The codec has the momentum, and most of a step waits in it: what is sent may go further.
+  constexpr double kRateOfSelected = 3;
+  if (rules.takes_momentum()) return {0, kRateOfSelected, 0};
+  const bool late = rules.lags() && kind.compresses == Kind::Compresses::gradients;
+  return late && own.momentum > 0 ? late_pace(momentum) : own;
+}
+
+}  // namespace trireme::sync
