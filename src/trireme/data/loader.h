@@ -25,7 +25,7 @@ struct Item {
 };
 
 struct LoaderOptions {
-  std::size_t depth = 2;    // steps assembled ahead; what to take is not asked for earlier
+  std::size_t depth = 2;  // steps assembled ahead; what to take is not asked for earlier
   // Whether the next may be assembled before it is wanted; none: always. Called by the loader's thread alone.
   std::function<bool()> ahead;
   bool pinned = false;      // in memory from which a GPU copies asynchronously
