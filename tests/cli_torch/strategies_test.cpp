@@ -106,6 +106,35 @@ TEST_F(Strategies, AServerAndAWorkerMayDie) {
   EXPECT_GT(run_file["summary"]["test_accuracy"].get<double>(), 0.3);
 }
 
+// Two workers are held up at every step; a third comes, takes batches that they would have taken, and leaves with them.
+TEST_F(Strategies, AWorkerJoinsAJobThatRuns) {
+  const auto key = folder.path() / "key", out = folder.path() / "out";
+  std::ofstream(key) << std::string(64, 'a') << "\n";
+  fs::permissions(key, fs::perms::owner_read | fs::perms::owner_write);
+  const std::string at = fmt::format("@trireme-test-join-{}", ::getpid());
+  const Words same{"--strategy", "ps-async", "--workers", "2", "--evals-per-epoch", "2", "--key-file", key.string()};
+  Started job(tiny(out, same + Words{"--epochs", "60", "--servers", "1", "--ps-endpoint", at, "--straggle",
+                                     "random,p=1,ms=4", "--quiet"}));
+  auto guest = run_well(tiny(folder.path() / "none", same + Words{"--epochs", "60", "--join", at, "--json"}));
+  EXPECT_EQ(job.wait(60), 0) << job.err();
+  const auto helped = json_lines(guest.out).front();
+  EXPECT_EQ(helped["worker"], 2);
+  EXPECT_GT(helped["batches"], 0);
+  std::int64_t batches = helped["batches"];
+  const auto run_file = json_in(out / "run.json");
+  for (const auto& worker : run_file["summary"]["workers"]) batches += worker["steps"].get<int>();
+  EXPECT_EQ(batches, 60 * 32);  // each once
+  EXPECT_FALSE(fs::exists(folder.path() / "none"));
+}
+
+TEST_F(Strategies, WhoJoinsMustFit) {
+  const auto say = [&](const Words& more) { return run(tiny(folder.path() / "none", more)).err; };
+  EXPECT_THAT(say({"--join", "@nobody"}), HasSubstr("add --strategy ps-async"));
+  EXPECT_THAT(say({"--join", "@nobody", "--strategy", "ps-async", "--resume"}), HasSubstr("--resume: "));
+  EXPECT_THAT(say({"--join", "@nobody", "--strategy", "ps-async", "--ps-endpoint", "@x"}),
+              HasSubstr("--ps-endpoint: "));
+}
+
 TEST_F(Strategies, WhatCannotBeIsRefused) {
   auto out = folder.path() / "none";
   expect_refusal(run(tiny(out, {"--strategy", "local-sgd:K=3"})), 2, "H");

@@ -176,6 +176,46 @@ TEST(Members, SumsTicketsAndTheStopFlag) {
   for (std::uint64_t i = 0; i < 50; ++i) EXPECT_EQ(taken.count(i), 3u);
 }
 
+TEST(Members, WhoComesLateAndAddsNothingIsNotWaitedForInSums) {
+  Job job({.workers = 2, .servers = 1});
+  std::vector<float> zero(kCount);
+  std::atomic<bool> there{false}, summed{false};
+  std::jthread guest([&] {
+    auto late = job.client(kGuest);  // before anybody else, and yet not one of the two
+    EXPECT_EQ(late->id(), 2u);
+    late->declare(spec(Consistency::asynchronous()), zero, soon());
+    EXPECT_EQ(late->counted("parts", soon()), 0u);
+    there = true;
+    while (!summed) std::this_thread::sleep_for(1ms);
+    EXPECT_EQ(late->counted("parts", soon()), 3u);
+  });
+  job.run(spec(Consistency::asynchronous()), zero, [&](Client& client, int rank) {
+    while (!there) std::this_thread::sleep_for(1ms);
+    double one = 1;
+    EXPECT_EQ(client.sum("without the guest", {&one, 1}, soon()), 2u);
+    if (rank == 0) {
+      while (client.next_ticket("parts", 3, soon())) {
+      }
+    }
+    double none = 0;
+    client.sum("counted", {&none, 1}, soon());
+    summed = true;
+  });
+}
+
+// Names are as many as a long job has parts; those in use stay.
+TEST(Members, OldCountersAreForgotten) {
+  Job job({.workers = 1, .servers = 1});
+  job.run(spec(Consistency::asynchronous()), std::vector<float>(kCount), [&](Client& client, int) {
+    for (int part = 0; part < 4200; ++part) {
+      EXPECT_EQ(client.next_ticket("all", 4200, soon()), static_cast<std::uint64_t>(part));
+      EXPECT_EQ(client.next_ticket("part " + std::to_string(part), 2, soon()), 0u);
+      EXPECT_EQ(client.counted("part " + std::to_string(part), soon()), 1u);
+    }
+    EXPECT_EQ(client.counted("part 0", soon()), 0u);
+  });
+}
+
 std::string failure_of(const std::function<void()>& call) {
   try {
     call();

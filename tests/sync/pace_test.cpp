@@ -19,9 +19,9 @@ void expect(const Pace& found, const Pace& wanted) {
 }
 
 TEST(Pace, LateGradientsHaveNoMomentumAndMoreOfTheRate) {
-  expect(late_pace(0.5), {0, 2, 2});
-  expect(late_pace(0.9), {0, 8, 2});  // ten would make up for it, and swings
-  expect(late_pace(1.0), {0, 8, 2});
+  expect(late_pace(0.5), {0, 2, 1.5});
+  expect(late_pace(0.9), {0, 8, 1.5});  // ten would make up for it, and swings
+  expect(late_pace(1.0), {0, 8, 1.5});
   expect(late_pace(0), {0, 1, 0});
 }
 

@@ -18,7 +18,7 @@ class Alike : public Crew {
     if (others_told) numbers[0] += 2;
     ++sums;
   }
-  void start_giving() override {}
+  void start_giving(const Part&) override {}
   std::optional<std::int64_t> take(const Part&) override { return std::nullopt; }
   void stop_giving() override {}
 

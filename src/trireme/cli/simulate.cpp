@@ -71,28 +71,10 @@ void refuse_idle(const CLI::App& command, const SimulateOptions& options, const 
   }
 }
 
-// Of "fc*=topk:0.01,ef=off,*.bias=none": fc* and *.bias, for ef is a setting of the codec before it.
-std::vector<std::string> patterns_of(const std::string& rules) {
-  std::vector<std::string> patterns;
-  std::vector<Setting> settings;
-  for (const auto& part : words_of(rules)) {
-    const auto key = part.substr(0, part.find('='));
-    if (std::ranges::find(settings, key, &Setting::name) != settings.end()) continue;
-    patterns.push_back(key);
-    settings = compress::settings_of(*compress::Choice::parse(part.substr(key.size() + 1)).kind);
-  }
-  return patterns;
-}
-
-// A rule that no parameter follows is a slip in its pattern.
 void check_rules(const std::string& rules, const plan::Profile& profile) {
-  (void)compress::Rules("none", rules);
-  for (const auto& pattern : patterns_of(rules)) {
-    const auto follows = [&](const plan::GradientProfile& one) { return compress::matches(pattern, one.name); };
-    if (profile.gradients.empty() || std::ranges::any_of(profile.gradients, follows)) continue;
-    throw ConfigError(fmt::format("--compress-rule: no parameter of {} matches '{}'; the first one's name is {}",
-                                  profile.file, pattern, profile.gradients.front().name));
-  }
+  std::vector<std::string> names;
+  for (const auto& gradient : profile.gradients) names.push_back(gradient.name);
+  compress::Rules("none", rules).check_patterns(names, profile.file);
 }
 
 std::string ms(double seconds) { return fmt::format("{:.3f} ms", 1e3 * seconds); }

@@ -69,6 +69,16 @@ const Choice& Rules::of(const Tensor& tensor) const {
   return vector && choice.kind->matrices_only ? none_ : choice;
 }
 
+void Rules::check_patterns(std::span<const std::string> names, std::string_view whose) const {
+  if (names.empty()) return;
+  for (const auto& [pattern, choice] : rules_) {
+    const auto follows = [&](const std::string& name) { return matches(pattern, name); };
+    if (std::ranges::any_of(names, follows)) continue;
+    throw ConfigError(fmt::format("--compress-rule: no parameter of {} matches '{}'; the first one's name is {}", whose,
+                                  pattern, names.front()));
+  }
+}
+
 bool Rules::lags() const {
   auto lags = [](const Choice& choice) { return choice.kind->lags && choice.values.is("ef", "on"); };
   return lags(fallback_) || std::ranges::any_of(rules_, [&](const auto& rule) { return lags(rule.second); });

@@ -1,5 +1,6 @@
 // Which codec each tensor of a model has: --compress for all, --compress-rule for those whose names match.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,8 @@ class Rules {
   bool takes_momentum() const;
   // Whether a codec in it lags behind.
   bool lags() const;
+  // Throws ConfigError that names a rule which none of these names follows: a slip in its pattern. `whose`: "lenet".
+  void check_patterns(std::span<const std::string> names, std::string_view whose) const;
   // "topk:fraction=0.01,ef=on; *.bias none"
   std::string text() const;
   // What the same rules can be made of again, with every setting.

@@ -245,6 +245,13 @@ std::optional<std::uint64_t> Client::next_ticket(std::string_view name, std::uin
   return given ? std::optional(number) : std::nullopt;
 }
 
+std::uint64_t Client::counted(std::string_view name, Deadline deadline) {
+  std::string answer = impl_->call(Kind::ticket, Packer().text(name).put(std::uint64_t{0}).take(), deadline);
+  Unpacker from(answer);
+  from.flag();
+  return from.get<std::uint64_t>();
+}
+
 void Client::stop(std::string_view why) { impl_->tell(Kind::stop, Packer().text(why.empty() ? "stop" : why).take()); }
 
 }  // namespace trireme::ps

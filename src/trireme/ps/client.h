@@ -25,7 +25,7 @@ namespace trireme::ps {
 struct ClientOptions {
   std::string at;  // the coordinator's endpoint
   net::Key key;    // the job's
-  int rank = -1;   // the worker's id, if the job has not begun; -1: any
+  int rank = -1;   // the worker's id, if the job has not begun; -1: any; kGuest: let in once it has
   Reach reach = Reach::automatic;
   double connect_timeout_s = 30;
 };
@@ -107,10 +107,12 @@ class Client {
   Outcome wait(const Ticket& ticket, Deadline deadline);
 
   // Adds up `values` over all live workers, each of which calls it with the same name; returns how many they were. A
-  // death does not keep the others waiting.
+  // death does not keep the others waiting, nor does a worker that joined late and has never called it.
   std::size_t sum(std::string_view name, std::span<double> values, Deadline deadline);
   // The next number, from 0, of a counter that all workers share; nothing once it has reached the limit.
   std::optional<std::uint64_t> next_ticket(std::string_view name, std::uint64_t limit, Deadline deadline);
+  // Where that counter is; 0 where nobody has asked for it, or not for long.
+  std::uint64_t counted(std::string_view name, Deadline deadline);
   // Tells every worker that the job shall end; the first reason counts.
   void stop(std::string_view why);
   // Why the job shall end; empty while it shall not.

@@ -55,9 +55,11 @@ View Coordinator::Impl::view() const {
   return published_;
 }
 
-std::vector<WorkerId> Coordinator::Impl::worker_ids() const {
+std::vector<WorkerId> Coordinator::Impl::summing_workers() const {
   std::vector<WorkerId> ids;
-  for (auto& [id, worker] : workers_) ids.push_back(id);
+  for (auto& [id, worker] : workers_) {
+    if (worker.sums) ids.push_back(id);
+  }
   return ids;
 }
 
@@ -65,7 +67,10 @@ void Coordinator::Impl::frame(Link& link, Frame& frame) {
   Unpacker from(frame.body);
   auto found = members_.find(link.id());
   if (found == members_.end()) {
-    if (frame.header.kind != Kind::hello) throw ProtocolError("a connection that does not begin with who it is");
+    const bool waits = std::ranges::find(guests_, link.id()) != guests_.end();
+    if (waits && frame.header.kind == Kind::beat) return;
+    if (waits || frame.header.kind != Kind::hello)
+      throw ProtocolError("a connection that does not begin with who it is");
     return hello(link, from);
   }
   Member& member = found->second;
@@ -100,7 +105,8 @@ void Coordinator::Impl::frame(Link& link, Frame& frame) {
     case Kind::initialised:
       return initialised(member.id);
     case Kind::sum:
-      return deliver(meeting_.sum(link.id(), request, member.id, from, worker_ids()));
+      workers_.at(member.id).sums = true;
+      return deliver(meeting_.sum(link.id(), request, member.id, from, summing_workers()));
     case Kind::ticket:
       return deliver({meeting_.ticket(link.id(), request, from)});
     default:
@@ -132,6 +138,14 @@ void Coordinator::Impl::hello(Link& link, Unpacker& from) {
 void Coordinator::Impl::add_worker(Link& link, Unpacker& from) {
   auto wish = from.get<std::int32_t>();
   from.end();
+  if (wish == kGuest && !view_.ready) {
+    guests_.push_back(link.id());
+  } else {
+    seat(link, wish);
+  }
+}
+
+void Coordinator::Impl::seat(Link& link, std::int32_t wish) {
   WorkerId id = kNobody;
   bool early = !view_.ready;
   if (early && wish >= 0) {
@@ -146,7 +160,7 @@ void Coordinator::Impl::add_worker(Link& link, Unpacker& from) {
     id = next_worker_++;
   }
   members_[link.id()] = {Role::worker, id};
-  workers_[id] = {link.id(), early, false};
+  workers_[id] = {link.id(), early, false, early};
   link.send(header(Kind::welcome, view_.epoch), Packer().put(id).put(options_.lease_s).put(early).take());
   settle(true);
 }
@@ -282,7 +296,12 @@ void Coordinator::Impl::settle(bool changed) {
   }
   whole_ = view_.ready && placement_.whole(static_cast<std::size_t>(options_.replicas));
   if (changed) publish();
-  deliver(meeting_.review(worker_ids()));
+  if (view_.ready) {
+    for (std::uint64_t guest : std::exchange(guests_, {})) {
+      if (Link* link = loop_.find(guest)) seat(*link, kGuest);
+    }
+  }
+  deliver(meeting_.review(summing_workers()));
   for (auto& [id, server] : servers_) {
     Link* link = loop_.find(server.link);
     if (server.leaving && link && !placement_.carries(id)) link->send(header(Kind::leave, view_.epoch), {});
@@ -324,7 +343,7 @@ Duration Coordinator::Impl::tick() {
     remove(member, why);
   }
   if (restart_ && restart_->passed() && view_.failure.empty()) settle(false);
-  deliver(meeting_.review(worker_ids()));
+  deliver(meeting_.review(summing_workers()));
   return std::chrono::milliseconds(20);
 }
 

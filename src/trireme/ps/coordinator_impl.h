@@ -40,6 +40,7 @@ class Coordinator::Impl {
     std::uint64_t link = 0;
     bool initial = false;
     bool declared = false;
+    bool sums = false;  // is waited for in sums: was there from the start, or has brought some numbers
   };
 
   void frame(Link& link, Frame& frame);
@@ -47,6 +48,7 @@ class Coordinator::Impl {
   Duration tick();
   void hello(Link& link, Unpacker& from);
   void add_worker(Link& link, Unpacker& from);
+  void seat(Link& link, std::int32_t wish);
   void add_server(Link& link, Unpacker& from);
   void declare(Link& link, WorkerId worker, Unpacker& from);
   void initialised(WorkerId worker);
@@ -59,7 +61,7 @@ class Coordinator::Impl {
   void judge_losses();
   void publish();
   void deliver(std::vector<Meeting::Answer> answers);
-  std::vector<WorkerId> worker_ids() const;
+  std::vector<WorkerId> summing_workers() const;
 
   CoordinatorOptions options_;
   const net::Session session_;
@@ -67,6 +69,7 @@ class Coordinator::Impl {
   std::map<std::uint64_t, Member> members_;  // by link
   std::map<ServerId, ServerState> servers_;
   std::map<WorkerId, WorkerMember> workers_;
+  std::vector<std::uint64_t> guests_;  // links of those that wait until the job has begun
   ServerId next_server_ = 0;
   WorkerId next_worker_ = 0;
   std::optional<JobSpec> job_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "trireme/base/error.h"
 
@@ -65,11 +66,17 @@ Meeting::Answer Meeting::ticket(std::uint64_t link, std::uint64_t request, Unpac
   std::string name = from.text();
   auto limit = from.get<std::uint64_t>();
   from.end();
-  if (counters_.size() >= kMostCounters && !counters_.contains(name)) {
-    return {link, request, bad("more counters than a coordinator keeps")};
+  const auto last = std::ranges::find(counters_.rbegin(), counters_.rend(), name, &Counter::name);
+  if (last != counters_.rend()) {
+    counters_.splice(counters_.end(), counters_, std::prev(last.base()));
+  } else if (limit == 0) {
+    return {link, request, Packer().put(true).put(false).put(std::uint64_t{0}).take()};
+  } else {
+    if (counters_.size() >= kMostCounters) counters_.pop_front();
+    counters_.push_back({name});
   }
-  std::uint64_t& next = counters_[name];
-  bool given = next < limit;
+  std::uint64_t& next = counters_.back().next;
+  const bool given = next < limit;
   return {link, request, Packer().put(true).put(given).put(given ? next++ : next).take()};
 }
 

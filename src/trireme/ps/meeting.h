@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <list>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -21,7 +20,8 @@ class Meeting {
   // added in order of their ids; late ones of a sum that is done get its result.
   std::vector<Answer> sum(std::uint64_t link, std::uint64_t request, WorkerId worker, Unpacker& from,
                           const std::vector<WorkerId>& workers);
-  // The next number, from 0, of the counter called so, while it is below the limit.
+  // The next number, from 0, of the counter called so, while it is below the limit; else where it is. The counters that
+  // were not asked for longest are forgotten.
   Answer ticket(std::uint64_t link, std::uint64_t request, Unpacker& from);
   // After somebody died or time has passed: sums that are complete now, or overdue.
   std::vector<Answer> review(const std::vector<WorkerId>& workers);
@@ -44,7 +44,11 @@ class Meeting {
   void conclude(Sum& sum, const std::vector<WorkerId>& workers, std::vector<Answer>& answers);
 
   std::list<Sum> sums_;  // newest last
-  std::map<std::string, std::uint64_t> counters_;
+  struct Counter {
+    std::string name;
+    std::uint64_t next = 0;
+  };
+  std::list<Counter> counters_;  // the one last asked for last
 };
 
 }  // namespace trireme::ps

@@ -22,7 +22,7 @@ struct Pace {
 
 // For gradients that are applied late, in place of a momentum that was asked for.
 inline Pace late_pace(double momentum) {
-  constexpr double kMostRate = 8, kMostNorm = 2;
+  constexpr double kMostRate = 8, kMostNorm = 1.5;
   if (momentum <= 0) return {};
   return {0, momentum < 1 ? std::min(1 / (1 - momentum), kMostRate) : kMostRate, kMostNorm};
 }

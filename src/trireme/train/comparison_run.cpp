@@ -65,7 +65,7 @@ ComparedRun outcome(const Child& child, const fs::path& out, bool stopped) {
 std::vector<std::string> train_command(const std::string& program, const Config& config) {
   std::vector<std::string> words{program, "train"};
   for (const auto& field : fields()) {
-    const bool of_mesh = field.key == "run.workers" && !config.mesh.empty() && config.mesh != "auto";
+    const bool of_mesh = field.key == "run.workers" && told_mesh(config);
     if (field.key == "out.dir" || of_mesh) continue;  // as many workers as the mesh has
     words.insert(words.end(), {"--set", fmt::format("{}={}", field.key, value_text(config, field))});
   }

@@ -184,8 +184,8 @@ void check_workers(const Config& config) {
   constexpr std::int64_t kMost = 4096;
   const auto most = std::min(kMost, most_here(32));
   if (config.workers <= most) return;
-  const bool by_mesh =
-      !config.mesh.empty() && config.mesh != "auto" && plan::parse_mesh(config.mesh).size() == config.workers;
+  const auto told = told_mesh(config);
+  const bool by_mesh = told && told->size() == config.workers;
   throw ConfigError(fmt::format("{}: {} workers on this host are above {}, the most for its {} cores; take fewer{}",
                                 by_mesh ? "--mesh" : "--workers", config.workers, most, net::usable_cores(),
                                 by_mesh ? ", or say how many are here with --workers" : ""));
@@ -243,9 +243,9 @@ void check_hybrid(const Config& config, const sync::Kind& strategy) {
         fmt::format("--hybrid distbelief: replicas meet at a parameter server; not --strategy {}", strategy.name));
   }
   if (config.hybrid != "alexnet") return;
-  const bool flat = config.mesh.empty() || config.mesh == "auto" ||
-                    plan::parse_mesh(config.mesh).data == plan::parse_mesh(config.mesh).size();
-  if (!flat) throw ConfigError("--hybrid alexnet: its workers share the data and the last layers; use --mesh data=N");
+  if (const auto told = told_mesh(config); told && told->data != told->size()) {
+    throw ConfigError("--hybrid alexnet: its workers share the data and the last layers; use --mesh data=N");
+  }
   if (strategy.name != "allreduce" || config.shard != "none" || config.compress != "none" || config.clip > 0) {
     throw ConfigError("--hybrid alexnet goes with --strategy allreduce, and without --shard, --compress and --clip");
   }
@@ -261,7 +261,7 @@ void check_parallel(const Config& config) {
   one_of("--hybrid", config.hybrid, {"none", "alexnet", "distbelief"});
   if (config.memory != "auto") parse_size(config.memory, "--memory");
   if (!uses_mesh(config)) return;
-  if (!config.mesh.empty() && config.mesh != "auto") plan::parse_mesh(config.mesh);
+  (void)told_mesh(config);  // throws where it is none
   auto refuse = [](std::string_view what, std::string_view instead) {
     throw ConfigError(fmt::format("{} does not go with --mesh, --shard, --recompute or --hybrid; {}", what, instead));
   };
@@ -274,13 +274,19 @@ void check_parallel(const Config& config) {
 
 }  // namespace
 
+std::optional<plan::MeshShape> told_mesh(const Config& config) {
+  if (config.mesh.empty() || config.mesh == "auto") return std::nullopt;
+  return plan::parse_mesh(config.mesh);
+}
+
 bool uses_mesh(const Config& config) {
   return !config.mesh.empty() || config.shard != "none" || config.recompute != "none" || config.hybrid != "none";
 }
 
 std::int64_t micro_batches_of(const Config& config) {
   if (config.micro_batches > 0) return config.micro_batches;
-  const bool stages = config.mesh == "auto" || (!config.mesh.empty() && plan::parse_mesh(config.mesh).pipe > 1);
+  const auto told = told_mesh(config);
+  const bool stages = told ? told->pipe > 1 : config.mesh == "auto";
   return stages ? plan::kMicroBatches : 1;
 }
 

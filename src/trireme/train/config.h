@@ -4,10 +4,13 @@
 #include <cstdint>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
+
+#include "trireme/plan/mesh_shape.h"
 
 namespace trireme::train {
 
@@ -81,6 +84,8 @@ void merge_file(Config& config, const std::string& path);
 // TRIREME_BATCH, TRIREME_MODEL and so on, for every flag there is.
 void merge_environment(Config& config);
 
+// The mesh that was told; none where there is none, or it is to be chosen.
+std::optional<plan::MeshShape> told_mesh(const Config& config);
 // Whether the model is cut, or runs in pieces, on a mesh of workers.
 bool uses_mesh(const Config& config);
 // Into how many a batch is cut on a mesh: as told, else 8, so that stages of a pipeline have something to do; where

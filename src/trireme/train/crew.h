@@ -20,13 +20,16 @@ class Crew {
   // For workers that go at their own pace: numbers that each goes to one of them. Parts only go up, and are the same
   // for everyone.
   struct Part {
-    std::int64_t number = 0, first = 0, limit = 0;  // first … limit − 1 are given out
+    std::int64_t number = 0;
+    std::int64_t begin = 0, first = 0, limit = 0;  // it has begin … limit − 1; from `first` on they are given out
   };
-  // Collective, before the first is taken.
-  virtual void start_giving() = 0;
+  // Collective, before the first is taken, which is of this part.
+  virtual void start_giving(const Part& part) = 0;
   // From any thread. Nothing when all are gone, or somebody said stop.
   virtual std::optional<std::int64_t> take(const Part& part) = 0;
   virtual void stop_giving() = 0;
+  // For workers that join later: this part is under way; none: training is over. By every worker.
+  virtual void announce(const std::optional<Part>& part) { (void)part; }
 };
 
 }  // namespace trireme::train

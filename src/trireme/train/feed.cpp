@@ -32,21 +32,33 @@ std::int64_t Feed::batch_samples() const { return sampler_.options().batch * sam
 
 std::int64_t Feed::steps_per_epoch() const { return take_ ? (batches() + workers_ - 1) / workers_ : batches(); }
 
-std::int64_t Feed::part_at(std::int64_t position) const {
-  std::int64_t done = (position + batch_samples() - 1) / batch_samples(), part = 0;
+std::int64_t Feed::marks_before(std::int64_t position) const {
+  std::int64_t done = batches_at(position), part = 0;
   while (part < marks_ - 1 && end_of(part) <= done) ++part;
   return part;
 }
 
+Crew::Part Feed::part_at(std::int64_t epoch, std::int64_t position) const {
+  const auto part = marks_before(position);
+  return {epoch * marks_ + part, begin_of(part), batches_at(position), end_of(part)};
+}
+
 std::int64_t Feed::mark_after(std::int64_t position) const {
-  return std::min(end_of(part_at(position)) * batch_samples(), sampler_.options().size);
+  return std::min(end_of(marks_before(position)) * batch_samples(), sampler_.options().size);
 }
 
 void Feed::seek(std::int64_t epoch, std::int64_t position) {
   sampler_.seek(epoch, position);
   epoch_ = epoch;
-  part_ = part_at(position);
-  first_ = (position + batch_samples() - 1) / batch_samples();
+  part_ = marks_before(position);
+  first_ = batches_at(position);
+}
+
+void Feed::seek_part(std::int64_t number) {
+  seek(number / marks_, 0);
+  part_ = number % marks_;
+  first_ = begin_of(part_);
+  taken_.number = -1;
 }
 
 std::optional<data::Share> Feed::next() { return take_ ? next_taken() : next_in_step(); }
@@ -91,7 +103,7 @@ void Feed::let_others_first() const {
 
 std::optional<data::Share> Feed::next_taken() {
   let_others_first();
-  auto number = take_({epoch_ * marks_ + part_, first_, end_of(part_)});
+  auto number = take_({epoch_ * marks_ + part_, begin_of(part_), first_, end_of(part_)});
   if (!number) {
     taken_.number = -1;
     first_ = end_of(part_);

@@ -22,8 +22,11 @@ class Feed {
 
   // Without `take` workers are in step.
   Feed(const data::SamplerOptions& options, std::int64_t marks, Take take = {});
-  // Goes to where a run was, by samples that all workers took in this epoch.
+  // Goes to where a run was, by samples that all workers took in this epoch; or to the beginning of a part.
   void seek(std::int64_t epoch, std::int64_t position);
+  void seek_part(std::int64_t number);
+  // What is between two marks; numbers go on over epochs.
+  Crew::Part part_at(std::int64_t epoch, std::int64_t position) const;
 
   // Nothing at a mark; the call after it goes on.
   std::optional<data::Share> next();
@@ -38,10 +41,12 @@ class Feed {
 
  private:
   // Marks of this epoch that have been passed at a position.
-  std::int64_t part_at(std::int64_t position) const;
+  std::int64_t marks_before(std::int64_t position) const;
   std::int64_t batches() const;  // of an epoch, as they are dealt out
   std::int64_t batch_samples() const;
   std::int64_t end_of(std::int64_t part) const { return (batches() * (part + 1) + marks_ - 1) / marks_; }
+  std::int64_t begin_of(std::int64_t part) const { return part > 0 ? end_of(part - 1) : 0; }
+  std::int64_t batches_at(std::int64_t position) const { return (position + batch_samples() - 1) / batch_samples(); }
   std::optional<data::Share> next_in_step();
   std::optional<data::Share> next_taken();
   void let_others_first() const;

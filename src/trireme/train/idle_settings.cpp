@@ -31,7 +31,8 @@ bool has_trust(const Config& config) { return optimizer_is_none_of(config, {"sgd
 // Of the mesh that was told; auto may choose any.
 template <typename Holds>
 bool mesh_may(const Config& config, const Holds& holds) {
-  return config.mesh == "auto" || (!config.mesh.empty() && holds(plan::parse_mesh(config.mesh)));
+  const auto told = told_mesh(config);
+  return told ? holds(*told) : config.mesh == "auto";
 }
 
 bool in_chunks(const Config& config) { return uses_mesh(config) && pipelines::find_kind(config.pipeline).in_chunks; }

@@ -1,28 +1,45 @@
 // A crew whose workers have a parameter server in common, and nothing else: one that dies does not end the others.
 #pragma once
+#include <string>
+
 #include "trireme/ps/client.h"
+#include "trireme/train/config.h"
 #include "trireme/train/crew.h"
 
 namespace trireme::train {
 
 class PsCrew : public Crew {
  public:
-  // `workers` the job began with, of which this is `rank`.
-  PsCrew(ps::Client& client, int rank, int workers, double timeout_s)
-      : client_(client), rank_(rank), workers_(workers), timeout_s_(timeout_s) {}
+  // Of the workers that the job began with this is `rank`.
+  PsCrew(ps::Client& client, int rank, const Config& config) : client_(client), rank_(rank), config_(config) {}
 
   int rank() const override { return rank_; }
-  int size() const override { return workers_; }
+  int size() const override { return static_cast<int>(config_.workers); }
   void sum(std::span<double> numbers) override;
-  void start_giving() override {}
+  void start_giving(const Part& part) override;
   std::optional<std::int64_t> take(const Part& part) override;
   void stop_giving() override { client_.stop("a worker was asked to stop"); }
+  void announce(const std::optional<Part>& part) override;
 
  private:
   ps::Client& client_;
-  const int rank_, workers_;
-  const double timeout_s_;
+  const int rank_;
+  const Config& config_;
   std::int64_t sums_ = 0;
+};
+
+// What those who join later need to know of a job that shares out its batches.
+class PsGuest {
+ public:
+  PsGuest(ps::Client& client, const Config& config) : client_(client), config_(config) {}
+  // The number of the part that is under way; none before the first, or where the job trains with other settings.
+  std::optional<std::int64_t> part() const;
+  bool over() const;
+  std::optional<std::int64_t> take(const Crew::Part& part) const;
+
+ private:
+  ps::Client& client_;
+  const Config& config_;
 };
 
 }  // namespace trireme::train

@@ -16,7 +16,7 @@ class ReplicaCrew : public Crew {
   int size() const override { return mesh_.shape().data; }
   // Of what every worker of a replica says alike; the mean over them where they do not.
   void sum(std::span<double> numbers) override;
-  void start_giving() override { workers_.start_giving(); }
+  void start_giving(const Part& part) override { workers_.start_giving(part); }
   // The first worker of a replica takes for all of it.
   std::optional<std::int64_t> take(const Part& part) override;
   void stop_giving() override { workers_.stop_giving(); }

@@ -40,6 +40,12 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
   return choice.make(around);
 }
 
+void check_compress_rules(const Config& config, torch::nn::Module& model) {
+  std::vector<std::string> names;
+  for (const auto& one : Flat::outline(model)) names.push_back(one.name);
+  compress::Rules(config.compress, config.compress_rule).check_patterns(names, config.model);
+}
+
 sync::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
   return with_codes(config, strategy.pace(config.momentum));
 }

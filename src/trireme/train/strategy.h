@@ -13,7 +13,10 @@ namespace trireme::train {
 std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::Module& model, Communicator& world,
                                               ps::Client* client, std::int64_t steps_per_epoch);
 
-// With what sgd has with this strategy and these codecs; other optimizers are left alone.
+// Throws ConfigError that names a rule of --compress-rule that no parameter of the whole model follows.
+void check_compress_rules(const Config& config, torch::nn::Module& model);
+
+// What sgd has with this strategy and these codecs; other optimizers are left alone.
 sync::Pace pace_of(const Config& config, const sync::Strategy& strategy);
 
 // The most norm that a gradient may have, the mean over the batches of all that it was exchanged with; 0: any.

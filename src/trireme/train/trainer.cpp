@@ -263,6 +263,7 @@ class Run {
     save(test_->accuracy);
     last_ = 0;  // what evaluation took is not training
     before_ = traffic();
+    if (!stopped_ && !finished()) announce();
   }
 
   void judge() {
@@ -276,6 +277,7 @@ class Run {
 
   // What is under way is taken in, all workers agree, and the last weights are judged and kept.
   void end() {
+    if (strategy_->asynchronous()) crew_.announce(std::nullopt);
     for (auto& learner : learners_) learner->gradients->drain();
     if (part_.samples > 0) sent_ += traffic() - before_;
     // The result is kept, and beside it what a run that goes on would have gone on with.
@@ -439,14 +441,13 @@ class Run {
 
   void start_feeding() {
     Feed::Take take;
-    if (strategy_->asynchronous()) {
-      crew_.start_giving();
-      take = [this](const Crew::Part& part) { return crew_.take(part); };
-    }
+    if (strategy_->asynchronous()) take = [this](const Crew::Part& part) { return crew_.take(part); };
     auto samples = samples_;
     samples.together = strategy_->together() * samples.batch * samples.workers;
     feed_.emplace(samples, config_.evals_per_epoch, take);
     feed_->seek(place_.epoch, place_.position);
+    if (take) crew_.start_giving(feed_->part_at(place_.epoch, place_.position));
+    announce();
     place_from_ = place_.position;
     const auto own = std::make_shared<Feed>(*feed_);
     data::LoaderOptions options{.ahead = [own] { return own->plenty(); }, .pinned = !work_.device.is_cpu()};
@@ -454,6 +455,11 @@ class Run {
     loader_ = std::make_unique<data::Loader>(
         work_.data.train, [own] { return own->next(); }, options);
     before_ = traffic();
+  }
+
+  // To workers that join later.
+  void announce() {
+    if (strategy_->asynchronous()) crew_.announce(feed_->part_at(place_.epoch, place_.position));
   }
 
   // What the mesh cost, told and for run.json.
@@ -514,6 +520,7 @@ class Run {
 }  // namespace
 
 TrainResult train(const Config& config, Workload& work, Communicator& world, Crew& crew, const TrainOptions& options) {
+  check_compress_rules(config, *work.model);
   return Run(config, work, world, crew, options).run();
 }
 

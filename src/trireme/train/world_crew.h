@@ -16,7 +16,7 @@ class WorldCrew : public Crew {
   int rank() const override { return world_.rank(); }
   int size() const override { return world_.size(); }
   void sum(std::span<double> numbers) override;
-  void start_giving() override { tickets_.emplace(world_); }
+  void start_giving(const Part&) override { tickets_.emplace(world_); }
   std::optional<std::int64_t> take(const Part& part) override;
   void stop_giving() override;
   // Collective, at the end: nobody takes any more.

@@ -73,7 +73,8 @@ void refuse_training(const TrainFlags& flags) {
 
 train::ProfilerOptions profiler_options(const train::Config& config, const ProfileOptions& options, int rank) {
   train::ProfilerOptions how;
-  if (config.steps > 0) how.steps = static_cast<int>(std::clamp<std::int64_t>(config.steps, 3, 100'000));
+  if (config.steps > 0)
+    how.steps = static_cast<int>(parse_integer(std::to_string(config.steps), "--steps", 3, 100'000));
   how.noise_steps = static_cast<int>(parse_integer(options.noise_steps, "--noise-steps", 0, 1'000'000));
   if (rank == 0 && !options.quiet && !options.json) {
     how.progress = [](std::string_view what) { fmt::print(stderr, "measuring: {}\n", what); };

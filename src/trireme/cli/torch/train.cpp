@@ -25,6 +25,7 @@
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/plan_file.h"
 #include "trireme/ps/endpoint.h"
+#include "trireme/train/guest.h"
 #include "trireme/train/learner.h"
 #include "trireme/train/ps_crew.h"
 #include "trireme/train/straggle.h"
@@ -37,7 +38,7 @@ namespace {
 
 struct TrainCommand {
   std::shared_ptr<TrainFlags> flags;
-  std::string resume, plan_file, nodes = "1", node, endpoint, bind, key_file, remote_servers = "0", ps_endpoint;
+  std::string resume, plan_file, nodes = "1", node, endpoint, bind, key_file, remote_servers = "0", ps_endpoint, join;
   std::optional<plan::PlanFile> plan = {};
   bool resumes = false, print_config = false, quiet = false, json = false;
 };
@@ -155,7 +156,7 @@ void work_with_servers(const train::Config& config, train::Workload& workload, C
   train::TrainResult result;
   {
     ps::Client client({.at = at, .key = net::key_from_environment(net::process_environment()), .rank = rank});
-    train::PsCrew crew(client, rank, static_cast<int>(config.workers), config.timeout);
+    train::PsCrew crew(client, rank, config);
     auto how = train_options(options);
     how.client = &client;
     result = train::train(config, workload, world, crew, how);
@@ -259,6 +260,51 @@ int nodes_of(const TrainCommand& options) {
   return static_cast<int>(parse_integer(options.nodes, "--nnodes", 1, 1 << 16));
 }
 
+void check_join_flags(const train::Config& config, const TrainCommand& options) {
+  const std::pair<const char*, bool> flags[] = {{"--nnodes", nodes_of(options) > 1},
+                                                {"--ps-endpoint", !options.ps_endpoint.empty()},
+                                                {"--node-rank", !options.node.empty()},
+                                                {"--rdzv-endpoint", !options.endpoint.empty()},
+                                                {"--bind", !options.bind.empty()},
+                                                {"--remote-servers", options.remote_servers != "0"},
+                                                {"--launch threads", config.launch == "threads"}};
+  for (const auto& [flag, given] : flags) {
+    if (given) throw ConfigError(fmt::format("{}: is for who starts a job; leave it out with --join", flag));
+  }
+  if (!needs_servers(config) || train::uses_mesh(config)) {
+    throw ConfigError("--join: the job has servers, which share out its batches; add --strategy ps-async");
+  }
+}
+
+// One more worker of a job that runs already; its flags are the job's.
+void join(const train::Config& config, const TrainCommand& options) {
+  check_join_flags(config, options);
+  heed_stop_signals(on_stop_signal);
+  const auto key = options.key_file.empty() ? net::key_from_environment(net::process_environment())
+                                            : net::load_key_file(options.key_file);
+  train::set_compute_threads(train::compute_threads(config, 1));
+  auto workload = train::prepare(config, 0);
+  ps::Client client({.at = options.join, .key = key, .rank = ps::kGuest, .connect_timeout_s = config.timeout});
+  const auto say = [&](std::string_view line) {
+    if (!options.quiet && !options.json) fmt::print("{}\n", line);
+    std::fflush(stdout);
+  };
+  say(fmt::format("worker {} of the job at {}", client.id(), options.join));
+  const auto did = train::help(config, workload, client, asked_to_stop, say);
+  if (options.json) {
+    std::cout << nlohmann::json{{"joined", options.join},
+                                {"worker", client.id()},
+                                {"batches", did.batches},
+                                {"samples", did.samples},
+                                {"seconds", did.seconds}}
+                     .dump()
+              << std::endl;
+  } else {
+    fmt::print("helped for {:.1f} s: {} batches, {} samples{}\n", did.seconds, did.batches, did.samples,
+               asked_to_stop ? "; left as it was asked to" : "");
+  }
+}
+
 // Those that are no settings of a run, and do nothing here.
 void check_server_flags(const train::Config& config, const TrainCommand& options) {
   if (needs_servers(config) && !train::uses_mesh(config)) return;
@@ -295,8 +341,7 @@ void check_start(const train::Config& config, const TrainCommand& options) {
     throw ConfigError(fmt::format("--out {}: there is a file of that name; name a folder", config.out));
   }
   if (nodes_of(options) > 1) return;  // each says for itself how many workers it has
-  const bool told = !config.mesh.empty() && config.mesh != "auto";
-  const auto shape = told ? plan::parse_mesh(config.mesh) : plan::MeshShape{.data = static_cast<int>(config.workers)};
+  const auto shape = train::told_mesh(config).value_or(plan::MeshShape{.data = static_cast<int>(config.workers)});
   if (shape.size() != config.workers) {
     throw ConfigError(
         fmt::format("--mesh {}: that is {} workers, and there are {}; make data × pipe × tensor {} or "
@@ -366,6 +411,9 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
 }
 
 void run(TrainCommand& options, const std::vector<std::string>& arguments) {
+  if (options.resumes && !options.join.empty()) {
+    throw ConfigError("--resume: is for who starts a job; leave it out with --join");
+  }
   auto config = resolve_all(options);
   refuse_idle(*options.flags, config);
   check_server_flags(config, options);
@@ -374,6 +422,7 @@ void run(TrainCommand& options, const std::vector<std::string>& arguments) {
     std::cout << train::to_json(config).dump(2) << std::endl;
     return;
   }
+  if (!options.join.empty()) return join(config, options);
   auto spec = net::world_from_environment();
   if (spec.launcher == "none") check_start(config, options);
   if (spec.launcher != "none" || config.launch == "threads") heed_stop_signals(on_stop_signal);
@@ -418,6 +467,11 @@ void add_train(CLI::App& app) {
       ->type_name("N")
       ->group("Workers");
   command->add_option("--ps-endpoint", options->ps_endpoint, "ps-*: where servers on other hosts find this run")
+      ->type_name("HOST:PORT")
+      ->group("Workers");
+  command
+      ->add_option("--join", options->join,
+                   "ps-async: help a job that runs, whose --ps-endpoint this is, with its flags")
       ->type_name("HOST:PORT")
       ->group("Workers");
   command->add_option("--bind", options->bind, "address the listeners bind to")->type_name("ADDR")->group("Workers");

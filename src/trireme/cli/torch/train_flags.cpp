@@ -154,9 +154,7 @@ train::Config resolve(const TrainFlags& flags, train::Config config, const plan:
   // As many workers as the mesh has, unless somebody said how many.
   const bool said = config.workers != kUnsaid;
   if (config.workers == kUnsaid) config.workers = workers;
-  if (!config.mesh.empty() && config.mesh != "auto" && !said) {
-    config.workers = plan::parse_mesh(config.mesh).size();
-  }
+  if (const auto told = train::told_mesh(config); told && !said) config.workers = told->size();
   train::check(config);
   return config;
 }

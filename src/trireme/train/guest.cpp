@@ -1,0 +1,156 @@
+#include "trireme/train/guest.h"
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "trireme/base/clock.h"
+#include "trireme/base/error.h"
+#include "trireme/data/loader.h"
+#include "trireme/train/feed.h"
+#include "trireme/train/learner.h"
+#include "trireme/train/ps_crew.h"
+#include "trireme/train/run_parts.h"
+#include "trireme/train/schedule.h"
+#include "trireme/train/strategy.h"
+
+namespace trireme::train {
+namespace {
+
+class Guest {
+ public:
+  Guest(const Config& config, Workload& work, ps::Client& client, const volatile std::sig_atomic_t& stop,
+        const std::function<void(std::string_view)>& say)
+      : config_(config),
+        stop_(stop),
+        say_(say),
+        world_(world_of_one()),
+        guest_(client, config),
+        samples_{.size = work.data.train->size(),
+                 .batch = config.batch * config.accumulate,
+                 .workers = static_cast<int>(config.workers),
+                 .seed = static_cast<std::uint64_t>(config.seed)},
+        steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
+        schedule_(make_schedule(config.schedule,
+                                schedule_options(config, steps_per_epoch_, static_cast<int>(config.workers)))),
+        strategy_(make_strategy(config, *work.model, world_, &client, steps_per_epoch_)),
+        rate_(pace_of(config, *strategy_).rate),
+        clip_(clip_of(config, *strategy_) / static_cast<double>(config.workers)),
+        learner_(config, work, world_, static_cast<int>(client.id()), *strategy_),
+        feed_(samples_, config.evals_per_epoch, [this](const Crew::Part& part) { return guest_.take(part); }) {
+    if (!strategy_->asynchronous()) {
+      throw ConfigError(
+          fmt::format("--join: {} deals out its batches beforehand; only ps-async has some for who comes "
+                      "later",
+                      config.strategy));
+    }
+  }
+
+  GuestReport run() {
+    wait_for_job();
+    const std::vector<sync::Replica> replicas{learner_.flat->replica()};
+    strategy_->begin(replicas);
+    learner_.flat->upload();
+    learner_.work.model->train();
+    const double begin = now_seconds();
+    data::Loader loader(
+        learner_.work.data.train, [this] { return next(); },
+        {.depth = 1, .ahead = [this] { return feed_.plenty(); }, .pinned = !learner_.work.device.is_cpu()});
+    while (true) {
+      auto item = loader.next();
+      if (!item) {
+        if (ended_) break;
+        continue;  // a mark
+      }
+      step(*item);
+    }
+    strategy_->before_forward({});  // what was pushed last has arrived
+    report_.seconds = now_seconds() - begin;
+    return report_;
+  }
+
+ private:
+  // Until the job has begun, and it is known that it is of the same settings.
+  void wait_for_job() {
+    const auto deadline = Deadline::in_seconds(config_.timeout);
+    while (!guest_.part() && !guest_.over()) {
+      if (deadline.passed()) {
+        throw ConfigError(fmt::format(
+            "--join: within {:g} s the job there has not shared out any batches of {} by --batch {}, --workers "
+            "{}, --seed {} and --evals-per-epoch {}; give the flags that it has",
+            config_.timeout, config_.data, config_.batch, config_.workers, config_.seed, config_.evals_per_epoch));
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  // Called by the loader's thread: the next batch of the part that is under way; nothing when it has no more, or nobody
+  // here wants any.
+  std::optional<data::Share> next() {
+    while (stop_ == 0) {
+      if (const auto part = guest_.part(); part && *part > part_) {
+        part_ = *part;
+        feed_.seek_part(part_);
+        between_ = false;
+      }
+      if (!between_) {
+        auto share = feed_.next();
+        between_ = !share;
+        return share;
+      }
+      if (guest_.over()) break;
+      std::this_thread::sleep_for(kPause);
+    }
+    ended_ = true;
+    return std::nullopt;
+  }
+
+  void step(const data::Item& item) {
+    const auto seen = (item.position - item.here) / (samples_.batch * samples_.workers);
+    const sync::Step now{report_.batches, rate_ * schedule_->lr(item.epoch * steps_per_epoch_ + seen)};
+    strategy_->before_forward(now);
+    learner_.flat->upload();
+    learner_.gradients->compute(item, false);
+    const auto bad = learner_.gradients->bad_gradients();
+    if (!bad.empty()) say_(name_bad(bad, report_.batches + 1) + ": nothing is pushed of it");
+    if (bad.empty() && clip_ > 0) learner_.gradients->clip(clip_);
+    learner_.flat->lay_out_gradients();
+    if (!bad.empty()) learner_.flat->clear_gradients();
+    strategy_->after_backward(now);
+    learner_.zero_grad();
+    ++report_.batches;
+    report_.samples += item.here;
+  }
+
+  static constexpr std::chrono::milliseconds kPause{5};
+
+  const Config& config_;
+  const volatile std::sig_atomic_t& stop_;
+  const std::function<void(std::string_view)>& say_;
+  Communicator world_;
+  const PsGuest guest_;
+  const data::SamplerOptions samples_;
+  const std::int64_t steps_per_epoch_;
+  std::unique_ptr<Schedule> schedule_;
+  std::unique_ptr<sync::Strategy> strategy_;
+  const double rate_, clip_;
+  Learner learner_;
+  GuestReport report_;
+  // The loader's thread's.
+  Feed feed_;
+  std::int64_t part_ = -1;
+  bool between_ = true;              // no part is under way that this worker has not seen the end of
+  std::atomic<bool> ended_ = false;  // nothing comes any more; read by the training thread
+};
+
+}  // namespace
+
+GuestReport help(const Config& config, Workload& work, ps::Client& client, const volatile std::sig_atomic_t& stop,
+                 const std::function<void(std::string_view)>& say) {
+  check_compress_rules(config, *work.model);
+  return Guest(config, work, client, stop, say).run();
+}
+
+}  // namespace trireme::train
