@@ -28,16 +28,13 @@ class Guest {
         say_(say),
         world_(world_of_one()),
         guest_(client, config),
-        samples_{.size = work.data.train->size(),
-                 .batch = config.batch * config.accumulate,
-                 .workers = static_cast<int>(config.workers),
-                 .seed = static_cast<std::uint64_t>(config.seed)},
+        samples_(sampler_options(config, work, 0, static_cast<int>(config.workers))),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule,
                                 schedule_options(config, steps_per_epoch_, static_cast<int>(config.workers)))),
         strategy_(make_strategy(config, *work.model, world_, &client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
-        clip_(clip_of(config, *strategy_) / static_cast<double>(config.workers)),
+        clip_(own_clip(config, *strategy_, static_cast<int>(config.workers))),
         learner_(config, work, world_, static_cast<int>(client.id()), *strategy_),
         feed_(samples_, config.evals_per_epoch, [this](const Crew::Part& part) { return guest_.take(part); }) {
     if (!strategy_->asynchronous()) {
@@ -90,18 +87,20 @@ class Guest {
   // here wants any.
   std::optional<data::Share> next() {
     while (stop_ == 0) {
-      if (const auto part = guest_.part(); part && *part > part_) {
-        part_ = *part;
-        feed_.seek_part(part_);
-        between_ = false;
-      }
-      if (!between_) {
+      if (!between_) {  // nobody begins another part before this one has no more
         auto share = feed_.next();
         between_ = !share;
         return share;
       }
-      if (guest_.over()) break;
-      std::this_thread::sleep_for(kPause);
+      if (const auto part = guest_.part(); part && *part > part_) {
+        part_ = *part;
+        feed_.seek_part(part_);
+        between_ = false;
+      } else if (guest_.over()) {
+        break;
+      } else {
+        std::this_thread::sleep_for(kPause);
+      }
     }
     ended_ = true;
     return std::nullopt;

@@ -5,11 +5,11 @@
 
 namespace trireme::train {
 
-data::SamplerOptions sampler_options(const Config& config, const Workload& work, const Crew& crew) {
+data::SamplerOptions sampler_options(const Config& config, const Workload& work, int rank, int workers) {
   return {.size = work.data.train->size(),
           .batch = config.batch * config.accumulate,
-          .rank = crew.rank(),
-          .workers = crew.size(),
+          .rank = rank,
+          .workers = workers,
           .seed = static_cast<std::uint64_t>(config.seed),
           .micro_batch = config.deterministic ? config.micro_batch : 0};
 }

@@ -54,4 +54,9 @@ double clip_of(const Config& config, const sync::Strategy& strategy) {
   return config.clip > 0 ? config.clip : pace_of(config, strategy).clip;
 }
 
+double own_clip(const Config& config, const sync::Strategy& strategy, int workers) {
+  const bool share = strategy.shares_gradient() && !strategy.in_backward();
+  return clip_of(config, strategy) / (share ? workers : 1);
+}
+
 }  // namespace trireme::train

@@ -27,9 +27,6 @@
 namespace trireme::train {
 namespace {
 
-// Whether a worker's gradient, before it is exchanged, is a share of the mean: so much shorter than the mean would be.
-bool holds_share(const sync::Strategy& strategy) { return strategy.shares_gradient() && !strategy.in_backward(); }
-
 // One run of one worker.
 class Run {
  public:
@@ -43,13 +40,13 @@ class Run {
         crew_(replicas_ ? *replicas_ : crew),
         options_(options),
         straggle_(config.straggle),
-        samples_(sampler_options(config, work, crew_)),
+        samples_(sampler_options(config, work, crew_.rank(), crew_.size())),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew_.size()))),
         body_(options.mesh ? std::make_unique<Body>(config, work, *options.mesh) : nullptr),
         strategy_(make_strategy(config, body_ ? body_->part() : *work.model, world_, options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
-        clip_(clip_of(config, *strategy_) / (holds_share(*strategy_) ? crew_.size() : 1)),
+        clip_(own_clip(config, *strategy_, crew_.size())),
         learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()) {
     straggle_.check_rank(crew_.size(), body_ ? "replicas" : "workers");
     if (options.resume) resume();
