@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -25,14 +26,21 @@ std::string torch_program() {
                           std::strerror(error)));
 }
 
+// Tensors in huge pages where the system gives them to who asks: fewer misses of the TLB, and steps that depend less on
+// which pages a process happened to get (docs/performance.md). The C library reads it when a program starts; whoever set
+// something there decides.
+void ask_for_huge_pages() { ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", /*overwrite=*/0); }
+
 }  // namespace
 
 void become_torch(char** argv) {
+  ask_for_huge_pages();
   execv(torch_program().c_str(), argv);
   missing(errno);
 }
 
 int run_torch(const std::vector<std::string>& arguments) {
+  ask_for_huge_pages();
   const std::string program = torch_program();
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
