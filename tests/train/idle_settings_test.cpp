@@ -23,6 +23,7 @@ TEST(IdleSettings, NameSettingsThatThereAre) {
 TEST(IdleSettings, AreLeftAloneWhereTheyAct) {
   const std::pair<const char*, Config> acting[] = {
       {"sync.replicas", with({{"strategy", "ps-async"}, {"mesh", "data=2,pipe=2"}})},
+      {"sync.lease", with({{"strategy", "ps-bsp"}})},
       {"parallel.split", with({{"mesh", "auto"}})},
       {"parallel.split", with({{"mesh", "data=1"}, {"pipeline", "interleaved"}})},
       {"parallel.micro_batches", with({{"micro-batches", "1"}})},

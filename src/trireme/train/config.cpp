@@ -72,6 +72,7 @@ constexpr std::array kFields{
     Field{"sync.strategy", "--strategy", "NAME[:key=value,…]: how workers synchronize; one of", &C::strategy},
     Field{"sync.servers", "--servers", "ps-*: as many processes, or colocated: one in each worker", &C::servers},
     Field{"sync.replicas", "--replicas", "ps-*: servers that keep a copy of each weight", &C::replicas},
+    Field{"sync.lease", "--lease", "ps-*: seconds; who is silent for longer is taken for dead", &C::lease},
     Field{"sync.compress", "--compress", "CODEC[:value][,key=value,…]: what is sent is made small; one of",
           &C::compress},
     Field{"sync.compress_rule", "--compress-rule", "codecs by parameter name: 'fc*=topk:0.01,*.bias=none'",
@@ -231,6 +232,7 @@ void check_strategy(const Config& config) {
                                ? config.workers
                                : parse_integer(config.servers, "--servers (colocated, or a number)", 0, 4096);
     at_least("--replicas", config.replicas, 1);
+    if (!(config.lease > 0)) throw ConfigError(fmt::format("--lease: {} is not above 0", config.lease));
     if (servers > 0 && config.replicas > servers) {
       throw ConfigError(fmt::format("--replicas {}: there are only {} servers", config.replicas, servers));
     }

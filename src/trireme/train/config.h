@@ -39,6 +39,7 @@ struct Config {
   // sync
   std::string strategy = "allreduce", straggle, servers = "colocated";
   std::int64_t replicas = 1;
+  double lease = 2;
   std::string compress = "none", compress_rule;
   // parallel
   std::string mesh, pipeline = "1f1b", split = "auto", tensor_rule = "auto", shard = "none", recompute = "none",

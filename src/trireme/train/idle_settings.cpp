@@ -68,6 +68,7 @@ constexpr std::string_view kServers = "a --strategy ps-*", kMesh = "--mesh, --sh
 constexpr IdleRow kIdleRows[] = {
     {"sync.servers", at_servers, kServers},
     {"sync.replicas", at_servers, kServers},
+    {"sync.lease", at_servers, kServers},
     {"parallel.split", is_split, "a --mesh with pipe above 1"},
     {"parallel.micro_batches", cuts_batches, "--mesh, --shard, --recompute or --hybrid distbelief"},
     {"parallel.pipeline", uses_mesh, kMesh},

@@ -20,7 +20,7 @@ namespace {
 struct Fleet {
   Fleet(const train::Config& config, Mesh& mesh) {
     const auto key = net::key_from_environment(net::process_environment());
-    Cast cast{.workers = mesh.shape().data, .replicas = static_cast<int>(config.replicas)};
+    Cast cast{.workers = mesh.shape().data, .replicas = static_cast<int>(config.replicas), .lease_s = config.lease};
     std::string at;
     if (mesh.place().data == 0) {
       coordinator.emplace(coordinator_options(cast, address(config, mesh), key));

@@ -31,6 +31,7 @@ Cast cast_of(const train::Config& config, int remote) {
   cast.colocated = config.servers == "colocated";
   if (!cast.colocated) cast.servers = static_cast<int>(parse_integer(config.servers, "--servers", 0, 4096));
   cast.replicas = static_cast<int>(config.replicas);
+  cast.lease_s = config.lease;
   if (cast.all_servers() == 0) {
     throw ConfigError("--servers 0: nobody keeps the weights; add --remote-servers N, or leave it out");
   }
@@ -41,7 +42,12 @@ Cast cast_of(const train::Config& config, int remote) {
 }
 
 ps::CoordinatorOptions coordinator_options(const Cast& cast, const std::string& at, const net::Key& key) {
-  return {.at = at, .key = key, .workers = cast.workers, .servers = cast.all_servers(), .replicas = cast.replicas};
+  return {.at = at,
+          .key = key,
+          .workers = cast.workers,
+          .servers = cast.all_servers(),
+          .replicas = cast.replicas,
+          .lease_s = cast.lease_s};
 }
 
 ps::ServerOptions server_options(int number, const std::string& at, const net::Key& key) {

@@ -19,6 +19,7 @@ struct Cast {
   bool colocated = true;  // a server in each worker instead
   int remote = 0;         // servers that are started by hand, with `trireme serve`
   int replicas = 1;
+  double lease_s = 2;
 
   int processes() const { return workers + servers + 1; }
   int all_servers() const { return (colocated ? workers : servers) + remote; }
