@@ -77,6 +77,9 @@ void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, c
                       {"lr", lr},
                       {"samples_per_s", samples_ / std::max(seconds_, 1e-9)},
                       {"step_ms", 1e3 * whole_s},
+                      {"forward_ms", 1e3 * outcome.forward_s},
+                      {"backward_ms", 1e3 * outcome.backward_s},
+                      {"optimizer_ms", 1e3 * optimizer_s},
                       {"exposed_ms", 1e3 * outcome.exposed_s},
                       {"train_seconds", place.train_seconds}});
     events_->scalar("train/loss", outcome.loss, place.step);
