@@ -7,9 +7,11 @@
 namespace trireme::plan {
 namespace {
 
-// A request between two of one host: a message's start there, as much longer as whole calls of next to nothing were
-// measured to take over what their messages do: that is what waking whoever waits costs.
-double hop_of(const Network& network) {
+// A third of a request within a host and its answer: as it was measured, or a message's start there, as much longer as
+// whole calls of next to nothing were measured to take over what their messages do: that is what waking whoever waits
+// costs.
+double hop_of(const Network& network, const Profile& profile) {
+  if (profile.request_s > 0) return profile.request_s / 3;
   const LinkModel& inside = network.node(0).inside;
   double longer = 1;
   for (const Algorithm* one : algorithms_for(Collective::all_reduce)) {
@@ -25,7 +27,7 @@ ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency
     : sim_(simulation),
       consistency_(consistency),
       coded_(!simulation.coding.none()),
-      hop_s_(hop_of(simulation.all)),
+      hop_s_(hop_of(simulation.all, simulation.profile)),
       nics_(simulation.all) {
   const int workers = simulation.ranks;
   const int count = simulation.job.servers == 0 ? workers : simulation.job.servers;

@@ -115,6 +115,7 @@ Simulation::Simulation(const Network& whole, const Job& of)
       copies_s(profile.device.starts_with("cpu") ? 0 : 2 * model_bytes * profile.copy_s_per_byte),
       in_line(in_line_of(network, of)),
       theft(in_line ? 1 : profile.slowdown),
+      handover_s(profile.request_s / 2),  // a request to a server wakes four threads one after the other, this two
       period(period_of(of, ranks)),
       steps(rounded_up(of.steps, period)),
       warm(warm_of(of, ranks)) {}

@@ -159,7 +159,7 @@ class InPairs : public OwnPace {
     const double begin = std::max(arrived, state(peer).busy_s);
     state(peer).busy_s = begin + merge_s;
     workers_[static_cast<std::size_t>(peer)].stolen_s +=
-        sim_.theft * (merge_s + sim_.network.message(worker, peer, bytes));
+        sim_.theft * (merge_s + sim_.network.message(worker, peer, bytes) + sim_.handover_s);
     if (sim_.job.observe) {
       const auto size = static_cast<std::uint64_t>(bytes);
       sim_.job.observe({worker, peer, 0, static_cast<std::uint64_t>(kHeader), now, arrived});

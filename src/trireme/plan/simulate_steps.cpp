@@ -141,7 +141,7 @@ class Steps {
     }
     for (std::size_t r = 0; r < times.size(); ++r) {
       free_[r] = times[r];
-      stolen_[r] += sim_.theft * alone;
+      stolen_[r] += sim_.theft * (alone + sim_.handover_s);
     }
     pending_.push_back({std::move(times), one.wait, k + one.later});
   }
@@ -213,7 +213,7 @@ class Steps {
     ends[from] = std::max(ends[from], end);
     ends[to] = std::max(ends[to], end);
     const double alone = sim_.network.message(one.from, one.to, one.bytes);
-    stolen_[to] += sim_.theft * alone;
+    stolen_[to] += sim_.theft * (alone + sim_.handover_s);
     if (!sim_.network.shares_memory()) stolen_[from] += sim_.theft * alone;
     sim_.clock.traffic().add(sim_.network, one.from, one.to, static_cast<std::uint64_t>(one.bytes));
     if (sim_.job.observe) {

@@ -33,6 +33,7 @@ class Simulation {
   const double copies_s;      // at each moment of a strategy: weights from the device and back; none in backward
   const bool in_line;         // exchanges run on the training thread, as no core is spare
   const double theft;         // θ
+  const double handover_s;    // to give another thread something to do and hear that it is done
   const std::int64_t period;  // steps after which a course repeats itself
   const std::int64_t steps;   // to simulate: a whole number of periods
   const std::int64_t warm;    // steps before those that count

@@ -13,6 +13,7 @@
 #include "trireme/train/gradient_noise.h"
 #include "trireme/train/learner.h"
 #include "trireme/train/optimizer.h"
+#include "trireme/train/server_request.h"
 #include "trireme/train/split.h"
 #include "trireme/train/step_samples.h"
 #include "trireme/train/tensor_costs.h"
@@ -244,9 +245,12 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
     if (k >= kWarm) samples.add(step);
   }
   samples.fill(profile, subject.ready());
+  const int few = std::clamp(options.steps / 4, 3, 10);
   options.progress("slowdown while communicating");
-  profile.slowdown =
-      measure_slowdown(subject, world, profile.gradient_elements(), std::clamp(options.steps / 4, 3, 10));
+  profile.slowdown = measure_slowdown(subject, world, profile.gradient_elements(), few);
+  options.progress("requests to servers");
+  profile.request_s = measure_server_request(
+      world, [&] { subject.step(); }, 2 * few);
   const auto bytes = profile.gradient_bytes();
   profile.pack_s_per_byte = copy_s_per_byte(bytes);
   profile.copy_s_per_byte = download_s_per_byte(subject.parameters(), work.device, bytes);

@@ -1,0 +1,73 @@
+#include "trireme/train/server_request.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "trireme/base/clock.h"
+#include "trireme/ps/client.h"
+#include "trireme/ps/coordinator.h"
+#include "trireme/ps/server.h"
+
+namespace trireme::train {
+namespace {
+
+constexpr std::size_t kElements = 256;
+constexpr double kLate = 2e-3;  // seconds: whoever waits is asleep by then, and so is its core
+
+Deadline patience() { return Deadline::in_seconds(60); }
+
+// From the first rank, who listens there, with the key of this little job.
+struct Meeting {
+  std::string at;
+  net::Key key;
+};
+
+Meeting tell(Communicator& world, const Meeting& of_first) {
+  constexpr std::size_t kLongest = 256;
+  std::vector<std::uint8_t> told(kLongest + of_first.key.bytes.size());
+  std::ranges::copy(of_first.at.substr(0, kLongest - 1), told.begin());
+  std::ranges::copy(of_first.key.bytes, told.begin() + kLongest);
+  world.broadcast(View(std::span(told)));
+  Meeting meeting{reinterpret_cast<const char*>(told.data()), {.of_job = true}};
+  std::copy_n(told.begin() + kLongest, meeting.key.bytes.size(), meeting.key.bytes.begin());
+  return meeting;
+}
+
+}  // namespace
+
+double measure_server_request(Communicator& world, const std::function<void()>& compute, int rounds) {
+  if (world.size() == 1) return 0;
+  std::optional<ps::Coordinator> coordinator;
+  Meeting meeting;
+  if (world.rank() == 0) {
+    meeting.key = net::generate_key();
+    coordinator.emplace(
+        ps::CoordinatorOptions{.key = meeting.key, .workers = world.size(), .servers = world.size(), .lease_s = 60});
+    meeting.at = coordinator->endpoint();
+  }
+  meeting = tell(world, meeting);
+  ps::Server server({.at = meeting.at, .key = meeting.key, .name = "server-" + std::to_string(world.rank())});
+  double sum = 0;
+  {
+    ps::Client client({.at = meeting.at, .key = meeting.key, .rank = world.rank()});
+    const std::vector<float> zeros(kElements);
+    client.declare({{{"nothing", kElements, 1}}, {}, ps::Consistency::bsp()}, zeros, patience());
+    const auto gradient = client.allocate(kElements), weights = client.allocate(kElements);
+    std::ranges::fill(gradient, 0.0f);
+    for (int round = 0; round <= rounds; ++round) {  // the first warms up
+      compute();
+      world.barrier();
+      const double met = now_seconds();
+      while (world.rank() == 0 && now_seconds() < met + kLate) {
+      }
+      const double begin = now_seconds();
+      client.wait(client.push_pull(gradient, 0, weights), patience());
+      if (round > 0) sum += now_seconds() - begin;
+    }
+    world.barrier();
+  }
+  world.barrier();  // servers go when all workers have left
+  return sum / rounds;
+}
+
+}  // namespace trireme::train

@@ -1,0 +1,15 @@
+// What asking a parameter server costs beside the bytes: a worker's thread, its connection's, the server's and both
+// back again are woken one after the other.
+#pragma once
+#include <functional>
+
+#include "trireme/collective/communicator.h"
+
+namespace trireme::train {
+
+// Seconds from a push of next to nothing to the weights that follow, of the last of all ranks to push, which each have a
+// server of their own and come from `compute`; the mean, told to the first rank. 0 for one rank. A collective call, on
+// one host.
+double measure_server_request(Communicator& world, const std::function<void()>& compute, int rounds);
+
+}  // namespace trireme::train
