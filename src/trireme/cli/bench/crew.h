@@ -37,6 +37,7 @@ class Child {
   bool ended(int& status);
   // Waits; after `longest` it is killed.
   int finish(Duration longest);
+  pid_t pid() const { return pid_; }
 
  private:
   pid_t pid_;

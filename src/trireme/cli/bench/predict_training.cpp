@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 
 #include "trireme/base/error.h"
 #include "trireme/cli/bench/crew.h"
 #include "trireme/cli/bench/numbers.h"
 #include "trireme/cli/bench/session.h"
+#include "trireme/cli/bench/turns.h"
 #include "trireme/net/launch/launch.h"
 #include "trireme/plan/profile.h"
 #include "trireme/plan/simulate.h"
@@ -103,6 +106,50 @@ plan::Profile in_state(plan::Profile profile, const StepParts& now) {
 
 constexpr StepParts kShort{.steps = 32, .measured = 32};
 
+// Of the middle half: what happens once in a while to one of them does not count.
+double middle_mean(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t rest = values.size() / 4, count = values.size() - 2 * rest;
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += values[rest + i];
+  return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+double mean_step(const std::vector<TimedStep>& steps) {
+  double sum = 0;
+  for (const auto& one : steps) sum += one.step;
+  return sum / static_cast<double>(std::max<std::size_t>(steps.size(), 1));
+}
+
+// How much single steps differ from the others of their turn: steps are even where the machine's mood alone changes.
+std::vector<double> residuals_of(const std::vector<std::vector<TimedStep>>& turns) {
+  std::vector<double> all;
+  for (const auto& turn : turns) {
+    std::vector<double> computed;
+    for (const auto& one : turn) {
+      if (!one.paused) computed.push_back(one.forward + one.backward + one.optimizer);
+    }
+    const double usual = median(computed);
+    for (double seconds : computed) all.push_back(seconds / usual);
+  }
+  return all;
+}
+
+// A mean step over many turns.
+StepParts mean_of(const std::vector<std::vector<TimedStep>>& turns) {
+  std::vector<double> step, forward, backward, optimizer;
+  for (const auto& turn : turns) {
+    for (const auto& one : turn) {
+      step.push_back(one.step);
+      if (one.paused) continue;
+      forward.push_back(one.forward);
+      backward.push_back(one.backward);
+      optimizer.push_back(one.optimizer);
+    }
+  }
+  return {middle_mean(step), middle_mean(forward), middle_mean(backward), middle_mean(optimizer)};
+}
+
 class Trial {
  public:
   // `cluster`: what the place costs; none where that is to be measured afresh in each round.
@@ -127,11 +174,76 @@ class Trial {
   }
 
  private:
-  // A step without exchange is measured before and after each way: the machine has moods, and ways are compared in the
-  // same one. Over slow links computing is the lesser part, and that is done for every fourth way.
+  static constexpr std::size_t kTogether = 6;   // ways that take turns: each is processes with LibTorch in them
+  static constexpr std::int64_t kSettled = 20;  // steps: buckets are planned, caches and clocks have settled
+  static constexpr double kTurnSeconds = 0.25;  // at least
+  static constexpr int kOfATurn = 12;           // steps of a turn, at least
+
   void judge_once(std::vector<Way>& ways) {
     const auto cluster = cluster_ != nullptr ? *cluster_ : measured_cluster(place_, question_.workers);
     const auto profile = profiled();
+    if (place_.emulated()) return one_by_one(ways, cluster, profile);
+    for (std::size_t begin = 0, end = 0; begin < ways.size(); begin = end) {
+      while (end < ways.size() && end - begin < kTogether && ways[end].launch() == ways[begin].launch()) ++end;
+      show_progress(fmt::format("{}: {} to {} of {}, round {}", group_, begin + 1, end, ways.size(), round_ + 1));
+      in_turns({ways.begin() + static_cast<std::ptrdiff_t>(begin), ways.begin() + static_cast<std::ptrdiff_t>(end)},
+               cluster, profile);
+    }
+  }
+
+  // On one host ways differ by little, and the machine has moods: some ways take turns with one that exchanges nothing.
+  void in_turns(std::span<Way> ways, const plan::Cluster& cluster, const plan::Profile& profile) {
+    const std::string launch = ways.front().launch();
+    const auto start = [&](const Way* way, double about, double times) {
+      const auto steps = static_cast<std::int64_t>(times * question_.seconds / about);
+      auto arguments = train_arguments(way ? way->strategy : "average-at-end", way ? way->codec : "none", launch,
+                                       kSettled + std::max<std::int64_t>(steps, 2 * kOfATurn));
+      if (way && way->kind->needs_servers) arguments.insert(arguments.end(), {"--lease", "60"});  // it stands still
+      return std::make_unique<PausedRun>(arguments, next_folder(), kSettled);
+    };
+    struct Turning {
+      std::unique_ptr<PausedRun> run;
+      double turn_s = 0, about_s = 0;
+      std::vector<double> over;  // by turn: a step over one without exchange
+    };
+    const auto alone = start(nullptr, profile.step_s.p50, 100);
+    const double alone_s = std::max(kTurnSeconds, kOfATurn * profile.step_s.p50);
+    std::vector<Turning> all;
+    for (const auto& way : ways) {
+      const double about = predict(cluster, profile, way, kShort);
+      all.push_back({start(&way, about, 1), std::max(kTurnSeconds, kOfATurn * about), about, {}});
+    }
+    std::vector<std::vector<TimedStep>> without;
+    const auto running = [](const Turning& one) { return !one.run->ended(); };
+    while (std::ranges::any_of(all, running)) {
+      std::vector<double> alone_steps, steps(all.size());
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (i % 3 == 0) {
+          without.push_back(alone->turn(alone_s));
+          alone_steps.push_back(mean_step(without.back()));
+        }
+        if (running(all[i])) steps[i] = mean_step(all[i].run->turn(all[i].turn_s));
+      }
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (steps[i] > 0) all[i].over.push_back(steps[i] / median(alone_steps));
+      }
+      for (double one : alone_steps) alone_.push_back(one);
+    }
+    const auto now = mean_of(without);
+    auto here = profile;
+    if (auto residuals = residuals_of(without); !residuals.empty()) here.residuals = std::move(residuals);
+    here = in_state(std::move(here), now);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto steps = static_cast<std::int64_t>(std::max(question_.seconds / all[i].about_s, 2.0 * kOfATurn));
+      const StepParts took{.steps = kSettled + steps, .measured = steps};
+      ways[i].predicted.push_back(predict(cluster, here, ways[i], took) / now.step);
+      ways[i].measured.push_back(middle_mean(all[i].over));
+    }
+  }
+
+  // Over slow links computing is the lesser part: each way by itself. A step without exchange is measured before and
+  // after every fourth: the machine has moods, and ways are compared in the same one.
+  void one_by_one(std::vector<Way>& ways, const plan::Cluster& cluster, const plan::Profile& profile) {
     std::string launch;
     StepParts before;
     for (std::size_t i = 0; i < ways.size(); ++i) {
@@ -140,7 +252,7 @@ class Trial {
       if (launch != way.launch()) before = without_exchange(launch = way.launch(), profile.step_s.p50);
       const double about = predict(cluster, in_state(profile, before), way, kShort);
       const auto took = train(way.strategy, way.codec, launch, about);
-      const bool again = !place_.emulated() || i % 4 == 3;
+      const bool again = i % 4 == 3;
       const auto after = again ? without_exchange(launch, before.step) : before;
       if (again) moods_.push_back(std::abs(after.step - before.step) / std::max(after.step, before.step));
       const auto now = between(before, after);
@@ -180,27 +292,28 @@ class Trial {
     return train("average-at-end", "none", launch, about);
   }
 
-  StepParts train(const std::string& strategy, const std::string& codec, const std::string& launch, double about) {
-    const auto steps = static_cast<int>(std::clamp(question_.seconds / about, 20.0, 1000.0));
-    const std::string out = fmt::format("{}/run-{}", folder_.path(), runs_++);
-    std::vector<std::string> arguments{"train",
-                                       "--workers",
-                                       std::to_string(question_.workers),
-                                       "--steps",
-                                       std::to_string(steps),
-                                       "--strategy",
-                                       strategy,
-                                       "--compress",
-                                       codec,
-                                       "--launch",
-                                       launch,
-                                       "--out",
-                                       out,
-                                       "--quiet"};
+  std::string next_folder() { return fmt::format("{}/run-{}", folder_.path(), runs_++); }
+
+  std::vector<std::string> train_arguments(const std::string& strategy, const std::string& codec,
+                                           const std::string& launch, std::int64_t steps) const {
+    std::vector<std::string> arguments{"--workers",  std::to_string(question_.workers),
+                                       "--steps",    std::to_string(steps),
+                                       "--strategy", strategy,
+                                       "--compress", codec,
+                                       "--launch",   launch};
     // Only the time counts: so slow a rate that nothing diverges.
     arguments.insert(arguments.end(), {"--lr", "0.001", "--on-nan", "skip"});
     arguments.insert(arguments.end(), model_.begin(), model_.end());
     put(arguments, place_, question_.workers);
+    return arguments;
+  }
+
+  StepParts train(const std::string& strategy, const std::string& codec, const std::string& launch, double about) {
+    const auto steps = static_cast<std::int64_t>(std::clamp(question_.seconds / about, 20.0, 1000.0));
+    const std::string out = next_folder();
+    auto arguments = train_arguments(strategy, codec, launch, steps);
+    arguments.insert(arguments.begin(), "train");
+    arguments.insert(arguments.end(), {"--out", out, "--quiet"});
     run_trireme(arguments);
     std::ifstream file(out + "/run.json");
     const auto measured = nlohmann::json::parse(file).at("summary").at("measured");

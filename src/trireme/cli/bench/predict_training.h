@@ -21,7 +21,7 @@ struct Place {
 struct TrainingQuestion {
   int workers = 2;
   int rounds = 2;
-  double seconds = 1.5;                             // of training in each run, about
+  double seconds = 3.0;                             // of training in each run, about
   std::vector<std::string> models{"mlp", "lenet"};  // NAME or NAME:BATCH
   std::vector<std::string> codecs{"none", "int8", "topk:0.01"};
   std::vector<std::string> strategies;  // empty: all

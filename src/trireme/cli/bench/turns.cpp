@@ -1,0 +1,108 @@
+#include "trireme/cli/bench/turns.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "trireme/base/error.h"
+#include "trireme/net/launch/launch.h"
+#include "trireme/net/launch/process_tree.h"
+
+namespace trireme::bench {
+namespace {
+
+constexpr std::chrono::seconds kSettledBy{120};
+
+Argv command_of(const Argv& arguments, const std::string& folder) {
+  Argv command{net::own_program(), "train"};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  command.insert(command.end(), {"--out", folder, "--quiet", "--log-every", "1"});
+  return command;
+}
+
+// The workers: processes without children. Launchers sleep anyway, and must be able to end their workers.
+std::vector<pid_t> leaves_below(pid_t root) {
+  std::vector<pid_t> leaves;
+  const auto all = net::descendants(root);
+  if (all.empty()) return {root};
+  for (pid_t one : all) {
+    if (net::descendants(one).empty()) leaves.push_back(one);
+  }
+  return leaves;
+}
+
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+}  // namespace
+
+PausedRun::PausedRun(const Argv& arguments, const std::string& folder, std::int64_t settled)
+    : command_(fmt::format("trireme train {}", fmt::join(arguments, " "))),
+      metrics_(folder + "/metrics.jsonl"),
+      child_(command_of(arguments, folder), output_.fd()) {
+  const auto deadline = Deadline::in(kSettledBy);
+  for (std::int64_t steps = 0; steps < settled && !ended_; steps += static_cast<std::int64_t>(read().size())) {
+    if (deadline.passed()) throw Error(fmt::format("{}: fewer than {} steps in 120 s", command_, settled));
+    sleep_for(0.02);
+    look();
+  }
+  if (!ended_) workers_ = leaves_below(child_.pid());
+  pause();
+}
+
+PausedRun::~PausedRun() { go(); }
+
+void PausedRun::go() {
+  if (!std::exchange(paused_, false)) return;
+  for (pid_t one : workers_) ::kill(one, SIGCONT);
+  stood_s_ += now_seconds() - paused_at_;
+}
+
+void PausedRun::pause() {
+  if (ended_ || std::exchange(paused_, true)) return;
+  for (pid_t one : workers_) ::kill(one, SIGSTOP);
+  paused_at_ = now_seconds();
+}
+
+void PausedRun::look() {
+  int status = 0;
+  if (ended_ || !child_.ended(status)) return;
+  ended_ = true;
+  if (status != 0) throw Error(fmt::format("{}: {}", command_, output_.first_line()));
+}
+
+std::vector<TimedStep> PausedRun::turn(double seconds) {
+  go();
+  sleep_for(seconds);
+  look();
+  pause();
+  auto steps = read();
+  if (!steps.empty()) stood_s_ = 0;  // it stood still between two of them, if none tells of it
+  return steps;
+}
+
+std::vector<TimedStep> PausedRun::read() {
+  std::vector<TimedStep> steps;
+  std::ifstream file(metrics_);
+  file.seekg(read_);
+  for (std::string line; std::getline(file, line) && !file.eof();) {  // the last one may be half written
+    read_ += static_cast<std::streamoff>(line.size()) + 1;
+    const auto told = nlohmann::json::parse(line, nullptr, false);
+    if (!told.is_object() || !told.contains("step_ms")) continue;
+    const auto seconds = [&](const char* key) { return 1e-3 * told.at(key).get<double>(); };
+    TimedStep step{seconds("step_ms"), seconds("forward_ms"), seconds("backward_ms"), seconds("optimizer_ms")};
+    // The first that is as long as it stood still was under way then.
+    if (stood_s_ > 0 && step.step > stood_s_) {
+      step.step -= std::exchange(stood_s_, 0.0);
+      step.paused = true;
+    }
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+}  // namespace trireme::bench

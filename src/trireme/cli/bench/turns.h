@@ -1,0 +1,46 @@
+// Training runs that take turns at the machine: one runs for some tenths of a second while the others stand still, over
+// and over. What moods the machine has, all of them meet alike.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trireme/cli/bench/crew.h"
+
+namespace trireme::bench {
+
+// A step of the first worker, in seconds. Time in which the run stood still is not in it.
+struct TimedStep {
+  double step = 0, forward = 0, backward = 0, optimizer = 0;
+  bool paused = false;  // it stood still meanwhile, for which its parts cannot be told
+};
+
+class PausedRun {
+ public:
+  // Starts `trireme train ARGUMENTS` that writes to `folder`, and lets it go as far as so many steps. Throws Error that
+  // says what the run did where it ended before. Made on the main thread only.
+  PausedRun(const Argv& arguments, const std::string& folder, std::int64_t settled);
+  PausedRun(const PausedRun&) = delete;
+  ~PausedRun();
+
+  // Lets it run for so long; the steps that ended meanwhile. Throws Error where it failed.
+  std::vector<TimedStep> turn(double seconds);
+  bool ended() const { return ended_; }
+
+ private:
+  void go();
+  void pause();
+  void look();  // whether it has ended
+  std::vector<TimedStep> read();
+
+  const std::string command_, metrics_;
+  Output output_;
+  Child child_;
+  std::vector<pid_t> workers_;
+  bool paused_ = false;
+  double paused_at_ = 0, stood_s_ = 0;  // since when; for how long since the last step that ended
+  std::streamoff read_ = 0;             // bytes of the metrics
+  bool ended_ = false;
+};
+
+}  // namespace trireme::bench
