@@ -74,7 +74,8 @@ double ServersInTime::send(int from, int to, double bytes, double now, bool in_p
   if (in_place && !coded_) return now + hop_s_;
   if (from == to) return now + hop_s_ + bytes * sim_.profile.pack_s_per_byte;  // through a socket of its own
   sim_.clock.traffic().add(sim_.all, from, to, static_cast<std::uint64_t>(bytes));
-  return nics_.send(from, to, bytes, now);
+  // Between the training thread and the connection's, at the worker's end.
+  return nics_.send(from, to, bytes, now + sim_.handover_s / 2);
 }
 
 ServersInTime::Pushed ServersInTime::push(int worker, double now) {

@@ -164,24 +164,28 @@ std::vector<plan::LayerProfile> profile_layers(const Config& config, Workload& w
 }
 
 // θ: how much longer a step's compute takes while all-reduces of its gradient go on in the background, over how long
-// they take. In turn with steps without, so that the machine's moods meet both.
+// they do so. In turn with steps without, so that the machine's moods meet both.
 double measure_slowdown(Subject& subject, Communicator& world, std::size_t elements, int rounds) {
   if (world.size() == 1) return 0;
   auto memory = world.allocate<float>(elements);
   std::memset(memory.get(), 0, elements * sizeof(float));
   const View gradient(memory.get(), elements, DType::f32);
-  std::vector<double> lost;
-  for (int round = 0; round <= rounds; ++round) {
-    const auto quiet = subject.step();
+  const auto compute = [](const StepSamples::Step& step) { return step.forward + step.backward + step.optimizer; };
+  std::vector<double> quiet, busy;
+  double together = 0;
+  for (int round = 0; round <= rounds; ++round) {  // the first warms up
+    const double alone = compute(subject.step());
     auto work = world.async().all_reduce(gradient);
-    const auto busy = subject.step();
+    const double beside = compute(subject.step());
+    const double stepped = now_seconds();
     work.wait();
     const auto [begin, end] = work.times();
-    if (round == 0 || end <= begin) continue;
-    const auto compute = [](const StepSamples::Step& step) { return step.forward + step.backward + step.optimizer; };
-    lost.push_back((compute(busy) - compute(quiet)) / (end - begin));
+    if (round == 0) continue;
+    quiet.push_back(alone);
+    busy.push_back(beside);
+    together += std::max(0.0, std::min(end, stepped) - begin) / rounds;
   }
-  return std::clamp(median(lost), 0.0, 1.0);
+  return together > 0 ? std::clamp((median(busy) - median(quiet)) / together, 0.0, 1.0) : 0;
 }
 
 double copy_s_per_byte(std::size_t bytes) {
@@ -247,7 +251,7 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
   samples.fill(profile, subject.ready());
   const int few = std::clamp(options.steps / 4, 3, 10);
   options.progress("slowdown while communicating");
-  profile.slowdown = measure_slowdown(subject, world, profile.gradient_elements(), few);
+  profile.slowdown = measure_slowdown(subject, world, profile.gradient_elements(), 2 * few);
   options.progress("requests to servers");
   profile.request_s = measure_server_request(
       world, [&] { subject.step(); }, 2 * few);

@@ -7,9 +7,9 @@
 
 namespace trireme::train {
 
-// Seconds from a push of next to nothing to the weights that follow, of the last of all ranks to push, which each have a
-// server of their own and come from `compute`; the mean, told to the first rank. 0 for one rank. A collective call, on
-// one host.
+// Seconds from a push of next to nothing to the weights that follow, of the last of all ranks to push, which each have
+// a server of their own and come from `compute`; the mean, told to the first rank. 0 for one rank, and for ranks that
+// do not share memory. A collective call.
 double measure_server_request(Communicator& world, const std::function<void()>& compute, int rounds);
 
 }  // namespace trireme::train

@@ -264,12 +264,22 @@ class Trial {
   }
 
   plan::Profile profiled() {
-    const std::string path = folder_.path() + "/profile.json";
-    std::vector<std::string> arguments{"profile", "--workers", std::to_string(question_.workers), "-o", path};
-    arguments.insert(arguments.end(), model_.begin(), model_.end());
     show_progress(fmt::format("{}: profile", group_));
+    const std::string path = folder_.path() + "/profile.json", workers = std::to_string(question_.workers);
+    std::vector<std::string> arguments{"profile", "--workers", workers, "--quiet", "-o", path};
+    arguments.insert(arguments.end(), model_.begin(), model_.end());
     run_trireme(arguments);
-    return plan::load_profile(path);
+    auto profile = plan::load_profile(path);
+    if (!place_.emulated()) return profile;
+    // What exchanges take from compute depends on what they go over.
+    std::vector<std::string> there{"run", "-n", workers};
+    put(there, place_, question_.workers);
+    there.insert(there.end(), {"--", net::own_program()});
+    there.insert(there.end(), arguments.begin(), arguments.end());
+    there.insert(there.end(), {"--threads", std::to_string(profile.threads)});
+    run_trireme(there);
+    profile.slowdown = plan::load_profile(path).slowdown;
+    return profile;
   }
 
   // A mean step of the first worker, over the same steps of a run as were measured.

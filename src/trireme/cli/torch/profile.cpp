@@ -143,10 +143,11 @@ void run_as_processes(const train::Config& config, const std::vector<std::string
 void run(const ProfileOptions& options, const std::vector<std::string>& arguments) {
   refuse_training(*options.flags);
   const auto config = resolve(*options.flags);
-  if (config.hosts != "none") throw ConfigError("--hosts: a profile is of this host; leave it out");
-  const auto how = profiler_options(config, options, 0);
   const auto spec = net::world_from_environment();
   if (spec.launcher != "none") return run_worker(config, spec, options);
+  if (config.hosts != "none")
+    throw ConfigError("--hosts: a profile is of this host; leave it out, or use `run --hosts`");
+  const auto how = profiler_options(config, options, 0);
   if (config.launch == "threads" || config.workers == 1) {
     return report(profile_on_threads(config, how), options);
   }
