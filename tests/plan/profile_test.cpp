@@ -33,6 +33,7 @@ TEST(Profile, ReadsWhatItWrote) {
   for (auto name : example_profiles()) {
     auto profile = example_profile(name);
     profile.slowdown = 0.25;
+    profile.turn_s = 0.003;
     profile.request_s = 0.0004;
     profile.residuals = {0.9, 1, 1.3};
     auto read = parse_profile(to_json(profile).dump(), "x");

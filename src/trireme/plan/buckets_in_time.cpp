@@ -119,6 +119,11 @@ void BucketsInTime::in_background(std::span<double> now, std::span<const double>
     for (std::size_t r = 0; r < now.size(); ++r) times.begin[r] = std::max({times.begin[r], lane[r], wire[r]});
     times.end = times.begin;
     sim_.clock.run(bucket.legs, times.end);
+    // While there is compute left the exchange waits for its turn.
+    for (std::size_t r = 0; r < now.size(); ++r) {
+      const double left = zero[r] + sim_.cost.backward * factor[r] + packed - times.begin[r];
+      times.end[r] += std::clamp(left, 0.0, sim_.turns_s(bucket.legs));
+    }
     lane = times.end;
     // Exchanges on several lanes share the wire, not the waiting for it.
     if (lanes_.size() > 1) {

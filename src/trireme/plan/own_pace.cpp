@@ -41,7 +41,8 @@ void OwnPace::start(int worker, double now) {
 double OwnPace::compute(int worker, double now) {
   auto& one = workers_[static_cast<std::size_t>(worker)];
   const double forward = sim_.cost.forward * one.factor;
-  const double backward = sim_.cost.backward * one.factor + std::exchange(one.stolen_s, 0.0);
+  const double own = sim_.cost.backward * one.factor;
+  const double backward = own + sim_.taken(std::exchange(one.stolen_s, 0.0), forward + own);
   sim_.event(result_, "forward", "compute", worker, now, now + forward, one.step);
   sim_.event(result_, "backward", "compute", worker, now + forward, now + forward + backward, one.step);
   if (counts(worker)) {

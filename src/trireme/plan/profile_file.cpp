@@ -158,6 +158,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
                   "backward_s",
                   "optimizer_s",
                   "slowdown",
+                  "turn_s",
                   "request_s",
                   "pack_s_per_byte",
                   "copy_s_per_byte",
@@ -185,6 +186,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
   profile.optimizer_s = quantiles(file, top / "optimizer_s");
   profile.slowdown = file.number(top / "slowdown");
   if (profile.slowdown > 1) file.fail(top / "slowdown", "a number from 0 to 1 was expected");
+  if (file.has(top / "turn_s")) profile.turn_s = file.number(top / "turn_s");
   if (file.has(top / "request_s")) profile.request_s = file.number(top / "request_s");
   profile.pack_s_per_byte = file.number(top / "pack_s_per_byte");
   profile.copy_s_per_byte = file.number(top / "copy_s_per_byte");
@@ -216,6 +218,7 @@ ordered_json to_json(const Profile& profile) {
           {"backward_s", json_of(profile.backward_s)},
           {"optimizer_s", json_of(profile.optimizer_s)},
           {"slowdown", profile.slowdown},
+          {"turn_s", profile.turn_s},
           {"request_s", profile.request_s},
           {"pack_s_per_byte", profile.pack_s_per_byte},
           {"copy_s_per_byte", profile.copy_s_per_byte},

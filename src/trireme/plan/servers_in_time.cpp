@@ -123,7 +123,9 @@ void ServersInTime::take(std::size_t number, int worker, double arrived, Pushed&
   server.held.push_back({worker, clock + 1, arrived});
   double work = decode_s_;
   apply(server, work);
-  const double begin = std::max(arrived, server.busy_s);
+  // Where others are not waited for, its worker computes, and the server waits for its turn.
+  const double turn = consistency_.async ? sim_.profile.turn_s : 0;
+  const double begin = std::max(arrived + turn, server.busy_s);
   server.busy_s = begin + work;
   charge(server, work, pushed);
   answer(number, server.busy_s, pushed);

@@ -148,6 +148,11 @@ double Simulation::laid_out(const sync::Course& course) const {
   return seconds;
 }
 
+// While they go on, compute of one second takes 1 / (1 − θ).
+double Simulation::taken(double stolen, double compute_s) const {
+  return theft < 1 ? std::min(stolen, compute_s * theft / (1 - theft)) : stolen;
+}
+
 Legs Simulation::legs_of(sync::Exchange::Of of) const {
   if (of == sync::Exchange::Of::number) return {{{Collective::all_reduce, 1, sizeof(double), 0}}, 0, 0};
   return coding.none() ? plain_legs(profile.gradient_elements()) : coding.whole();

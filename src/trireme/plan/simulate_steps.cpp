@@ -71,8 +71,9 @@ class Steps {
   void compute(double seconds, double Breakdown::*part, const char* name, std::int64_t k) {
     for (std::size_t r = 0; r < now_.size(); ++r) {
       const double begin = now_[r];
-      now_[r] += seconds * factor_[r] + stolen_[r];
-      stolen_[r] = 0;
+      const double own = seconds * factor_[r], taken = sim_.taken(stolen_[r], own);
+      now_[r] += own + taken;
+      stolen_[r] -= taken;
       if (!counts_) continue;
       result_.workers[r].compute_s += now_[r] - begin;
       if (r == 0) result_.breakdown_s.*part += now_[r] - begin;
@@ -129,6 +130,9 @@ class Steps {
     for (std::size_t r = 0; r < times.size(); ++r) times[r] = std::max(times[r], free_[r]) + 3 * differences;
     const auto begins = times;
     sim_.clock.run(legs, times);
+    if (!blocking) {
+      for (double& time : times) time += sim_.turns_s(legs);
+    }
     const double alone = sim_.clock.alone(legs);
     account(begins[0], times[0], alone, sim_.clock.latency(legs), legs.coding_s);
     for (std::size_t r = 0; r < times.size(); ++r) {
@@ -178,7 +182,8 @@ class Steps {
     const auto ends = sim_.network.shared() ? by_flows(sent) : in_turn(sent);
     result_.tier = std::max(result_.tier, sim_.network.shared() ? Tier::flows : Tier::max_plus);
     Pending pending{now_, waited, k};
-    for (std::size_t i = 0; i < sent.size(); ++i) deliver(sent[i], ends[i], pending.ends, k);
+    const double turn = waited != at ? sim_.profile.turn_s : 0;
+    for (std::size_t i = 0; i < sent.size(); ++i) deliver(sent[i], ends[i] + turn, pending.ends, k);
     pending_.push_back(std::move(pending));
   }
 
@@ -234,6 +239,7 @@ class Steps {
       for (std::size_t r = 0; r < now_.size(); ++r) now_[r] = std::max(now_[r], one.ends[r]);
       return true;
     });
+    if (pending_.empty() && sim_.theft < 1) std::ranges::fill(stolen_, 0.0);  // it was done while they waited
   }
 
   // ---- Buckets ----

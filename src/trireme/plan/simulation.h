@@ -42,6 +42,10 @@ class Simulation {
   // Passes of a course at a moment, in seconds: those of the strategy, or of the training loop for it.
   double passes(const sync::Course& course, sync::Moment moment, bool late) const;
   double laid_out(const sync::Course& course) const;
+  // Of `stolen` seconds, which exchanges in the background take while they last, what they take from so much compute.
+  double taken(double stolen, double compute_s) const;
+  // What an exchange in the background waits for its turns while the worker computes: at each of its collectives.
+  double turns_s(const Legs& legs) const { return profile.turn_s * static_cast<double>(legs.legs.size()); }
   // What every vector that travels is made of.
   Legs legs_of(sync::Exchange::Of of) const;
   double bytes_of(sync::Exchange::Of of) const;

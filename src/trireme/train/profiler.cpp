@@ -55,6 +55,10 @@ class Subject {
   // A step as training takes it, all workers at once.
   StepSamples::Step step() {
     world_.barrier();
+    return own_step();
+  }
+  // Whatever the others do.
+  StepSamples::Step own_step() {
     StepSamples::Step times;
     const double begin = now_seconds();
     const auto batch = next();
@@ -163,29 +167,41 @@ std::vector<plan::LayerProfile> profile_layers(const Config& config, Workload& w
   return layers;
 }
 
-// θ: how much longer a step's compute takes while all-reduces of its gradient go on in the background, over how long
-// they do so. In turn with steps without, so that the machine's moods meet both.
-double measure_slowdown(Subject& subject, Communicator& world, std::size_t elements, int rounds) {
-  if (world.size() == 1) return 0;
+// Steps beside all-reduces in the background, in turn with steps without, so that the machine's moods meet both.
+struct Beside {
+  double slowdown = 0;  // θ: how much longer compute takes, over how long they go on meanwhile
+  double turn_s = 0;    // how much longer the least of them takes than where nobody computes
+};
+
+Beside measure_beside(Subject& subject, Communicator& world, std::size_t elements, int rounds) {
+  if (world.size() == 1) return {};
   auto memory = world.allocate<float>(elements);
   std::memset(memory.get(), 0, elements * sizeof(float));
-  const View gradient(memory.get(), elements, DType::f32);
+  const View gradient(memory.get(), elements, DType::f32), least(memory.get(), 1, DType::f32);
   const auto compute = [](const StepSamples::Step& step) { return step.forward + step.backward + step.optimizer; };
-  std::vector<double> quiet, busy;
-  double together = 0;
-  for (int round = 0; round <= rounds; ++round) {  // the first warms up
-    const double alone = compute(subject.step());
-    auto work = world.async().all_reduce(gradient);
-    const double beside = compute(subject.step());
+  // Of an all-reduce that began with a step.
+  const auto took = [&](const View& what, bool with_step, double& computed) {
+    world.barrier();
+    auto work = world.async().all_reduce(what);
+    if (with_step) computed = compute(subject.own_step());
     const double stepped = now_seconds();
     work.wait();
     const auto [begin, end] = work.times();
+    return std::max(0.0, (with_step ? std::min(end, stepped) : end) - begin);
+  };
+  std::vector<double> quiet, busy;
+  double together = 0, longer = 0;
+  for (int round = 0; round <= rounds; ++round) {  // the first warms up
+    double beside = 0, alone = 0;
+    const double least_beside = took(least, true, alone), least_alone = took(least, false, alone);
+    const double overlap = took(gradient, true, beside);
     if (round == 0) continue;
     quiet.push_back(alone);
     busy.push_back(beside);
-    together += std::max(0.0, std::min(end, stepped) - begin) / rounds;
+    together += overlap / rounds;
+    longer += (least_beside - least_alone) / rounds;
   }
-  return together > 0 ? std::clamp((median(busy) - median(quiet)) / together, 0.0, 1.0) : 0;
+  return {together > 0 ? std::clamp((median(busy) - median(quiet)) / together, 0.0, 1.0) : 0, std::max(0.0, longer)};
 }
 
 double copy_s_per_byte(std::size_t bytes) {
@@ -251,7 +267,9 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
   samples.fill(profile, subject.ready());
   const int few = std::clamp(options.steps / 4, 3, 10);
   options.progress("slowdown while communicating");
-  profile.slowdown = measure_slowdown(subject, world, profile.gradient_elements(), 2 * few);
+  const auto beside = measure_beside(subject, world, profile.gradient_elements(), 2 * few);
+  profile.slowdown = beside.slowdown;
+  profile.turn_s = beside.turn_s;
   options.progress("requests to servers");
   profile.request_s = measure_server_request(
       world, [&] { subject.step(); }, 2 * few);

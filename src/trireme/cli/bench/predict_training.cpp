@@ -278,7 +278,9 @@ class Trial {
     there.insert(there.end(), arguments.begin(), arguments.end());
     there.insert(there.end(), {"--threads", std::to_string(profile.threads)});
     run_trireme(there);
-    profile.slowdown = plan::load_profile(path).slowdown;
+    const auto in_place = plan::load_profile(path);
+    profile.slowdown = in_place.slowdown;
+    profile.turn_s = in_place.turn_s;
     return profile;
   }
 
