@@ -99,7 +99,7 @@ void tell(const PredictBenchFlags& flags, const bench::Picked& pick) {
   } else {
     fmt::print(
         "  picked {}, {:.1f} % slower than the best, {}\n"
-        "  a step without exchange is {:.1f} % from itself; Kendall of the {:.0f} % of pairs further apart: {:.3f}\n",
+        "  the same measured again is {:.1f} % from itself; Kendall of the {:.0f} % of pairs further apart: {:.3f}\n",
         pick.picked, 100 * pick.loss(), pick.best, 100 * pick.noise, 100 * pick.pairs_beyond_noise,
         pick.kendall_beyond_noise);
   }

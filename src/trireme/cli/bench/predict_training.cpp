@@ -25,15 +25,19 @@ namespace {
 
 constexpr std::chrono::seconds kLongestChild{600};  // of one child
 
-// Runs `trireme ARGUMENTS`, and fails as it does.
-void run_trireme(std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), net::own_program());
+// Fails as the command does.
+void run_to_end(const Argv& command) {
   Output output;
-  Child child(arguments, output.fd());
+  Child child(command, output.fd());
   if (child.finish(kLongestChild) != 0) {
-    throw Error(
-        fmt::format("trireme {}: {}", fmt::join(arguments.begin() + 1, arguments.end(), " "), output.first_line()));
+    throw Error(fmt::format("{}: {}", fmt::join(command, " "), output.first_line()));
   }
+}
+
+// Runs `trireme ARGUMENTS`.
+void run_trireme(Argv arguments) {
+  arguments.insert(arguments.begin(), net::own_program());
+  run_to_end(arguments);
 }
 
 // The flags that put a job in a place.
@@ -196,10 +200,13 @@ class Trial {
     const std::string launch = ways.front().launch();
     const auto start = [&](const Way* way, double about, double times) {
       const auto steps = static_cast<std::int64_t>(times * question_.seconds / about);
-      auto arguments = train_arguments(way ? way->strategy : "average-at-end", way ? way->codec : "none", launch,
-                                       kSettled + std::max<std::int64_t>(steps, 2 * kOfATurn));
-      if (way && way->kind->needs_servers) arguments.insert(arguments.end(), {"--lease", "60"});  // it stands still
-      return std::make_unique<PausedRun>(arguments, next_folder(), kSettled);
+      const std::string out = next_folder();
+      Argv command = train_command(way ? way->strategy : "average-at-end", way ? way->codec : "none", launch,
+                                   kSettled + std::max<std::int64_t>(steps, 2 * kOfATurn), out);
+      // It stands still most of the time, and nobody is dead.
+      command.insert(command.end(), {"--log-every", "1", "--timeout", "3600"});
+      if (way && way->kind->needs_servers) command.insert(command.end(), {"--lease", "3600"});
+      return std::make_unique<PausedRun>(command, out, kSettled);
     };
     struct Turning {
       std::unique_ptr<PausedRun> run;
@@ -306,32 +313,45 @@ class Trial {
 
   std::string next_folder() { return fmt::format("{}/run-{}", folder_.path(), runs_++); }
 
-  std::vector<std::string> train_arguments(const std::string& strategy, const std::string& codec,
-                                           const std::string& launch, std::int64_t steps) const {
-    std::vector<std::string> arguments{"--workers",  std::to_string(question_.workers),
-                                       "--steps",    std::to_string(steps),
-                                       "--strategy", strategy,
-                                       "--compress", codec,
-                                       "--launch",   launch};
+  Argv train_command(const std::string& strategy, const std::string& codec, const std::string& launch,
+                     std::int64_t steps, const std::string& out) const {
+    Argv command{net::own_program(),
+                 "train",
+                 "--workers",
+                 std::to_string(question_.workers),
+                 "--steps",
+                 std::to_string(steps),
+                 "--strategy",
+                 strategy,
+                 "--compress",
+                 codec,
+                 "--launch",
+                 launch,
+                 "--out",
+                 out,
+                 "--quiet"};
     // Only the time counts: so slow a rate that nothing diverges.
-    arguments.insert(arguments.end(), {"--lr", "0.001", "--on-nan", "skip"});
-    arguments.insert(arguments.end(), model_.begin(), model_.end());
-    put(arguments, place_, question_.workers);
-    return arguments;
+    command.insert(command.end(), {"--lr", "0.001", "--on-nan", "skip"});
+    command.insert(command.end(), model_.begin(), model_.end());
+    put(command, place_, question_.workers);
+    return command;
   }
 
   StepParts train(const std::string& strategy, const std::string& codec, const std::string& launch, double about) {
     const auto steps = static_cast<std::int64_t>(std::clamp(question_.seconds / about, 20.0, 1000.0));
     const std::string out = next_folder();
-    auto arguments = train_arguments(strategy, codec, launch, steps);
-    arguments.insert(arguments.begin(), "train");
-    arguments.insert(arguments.end(), {"--out", out, "--quiet"});
-    run_trireme(arguments);
+    run_to_end(train_command(strategy, codec, launch, steps, out));
     std::ifstream file(out + "/run.json");
     const auto measured = nlohmann::json::parse(file).at("summary").at("measured");
     const auto part = [&](const char* name) { return 1e-3 * measured.at("breakdown_ms").at(name).get<double>(); };
     return {part("step"),      part("forward"), part("backward"),
             part("optimizer"), steps,           measured.at("steps").get<std::int64_t>()};
+  }
+
+  static std::vector<double> spreads_of(const std::vector<Way>& ways) {
+    std::vector<double> spreads;
+    for (const auto& way : ways) spreads.push_back(Judged{{}, {}, 0, way.measured}.spread());
+    return spreads;
   }
 
   Picked picked(const std::vector<Way>& ways, double usual) const {
@@ -342,7 +362,7 @@ class Trial {
     }
     const auto pick = static_cast<std::size_t>(std::ranges::min_element(predicted) - predicted.begin());
     const auto best = static_cast<std::size_t>(std::ranges::min_element(measured) - measured.begin());
-    const double noise = moods_.empty() ? 0 : median(moods_);
+    const double noise = median(moods_.empty() ? spreads_of(ways) : moods_);
     const auto beyond = kendall_apart(predicted, measured, noise);
     return {.group = group_,
             .picked = ways[pick].name(),

@@ -32,8 +32,8 @@ struct Picked {
   std::string group, picked, best;
   double picked_s = 0, best_s = 0;  // a step, measured
   double kendall = 0;               // of all ways
-  // The same of pairs of ways that measured further apart than a way without exchange, measured twice in a row, is from
-  // itself; how many of all pairs those are.
+  // The same of pairs of ways that measured further apart than measurements are from themselves: one round from the
+  // others, or over slow links a step without exchange from the next; how many of all pairs those are.
   double noise = 0, kendall_beyond_noise = 0, pairs_beyond_noise = 0;
   double loss() const { return picked_s / best_s - 1; }
 };

@@ -10,20 +10,12 @@
 #include <utility>
 
 #include "trireme/base/error.h"
-#include "trireme/net/launch/launch.h"
 #include "trireme/net/launch/process_tree.h"
 
 namespace trireme::bench {
 namespace {
 
 constexpr std::chrono::seconds kSettledBy{120};
-
-Argv command_of(const Argv& arguments, const std::string& folder) {
-  Argv command{net::own_program(), "train"};
-  command.insert(command.end(), arguments.begin(), arguments.end());
-  command.insert(command.end(), {"--out", folder, "--quiet", "--log-every", "1"});
-  return command;
-}
 
 // The workers: processes without children. Launchers sleep anyway, and must be able to end their workers.
 std::vector<pid_t> leaves_below(pid_t root) {
@@ -40,10 +32,10 @@ void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::durati
 
 }  // namespace
 
-PausedRun::PausedRun(const Argv& arguments, const std::string& folder, std::int64_t settled)
-    : command_(fmt::format("trireme train {}", fmt::join(arguments, " "))),
+PausedRun::PausedRun(const Argv& command, const std::string& folder, std::int64_t settled)
+    : command_(fmt::format("{}", fmt::join(command, " "))),
       metrics_(folder + "/metrics.jsonl"),
-      child_(command_of(arguments, folder), output_.fd()) {
+      child_(command, output_.fd()) {
   const auto deadline = Deadline::in(kSettledBy);
   for (std::int64_t steps = 0; steps < settled && !ended_; steps += static_cast<std::int64_t>(read().size())) {
     if (deadline.passed()) throw Error(fmt::format("{}: fewer than {} steps in 120 s", command_, settled));

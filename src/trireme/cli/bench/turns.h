@@ -17,9 +17,9 @@ struct TimedStep {
 
 class PausedRun {
  public:
-  // Starts `trireme train ARGUMENTS` that writes to `folder`, and lets it go as far as so many steps. Throws Error that
-  // says what the run did where it ended before. Made on the main thread only.
-  PausedRun(const Argv& arguments, const std::string& folder, std::int64_t settled);
+  // Starts a `trireme train` that writes every step to metrics.jsonl in `folder`, and lets it go as far as so many
+  // steps. Throws Error where it failed. Made on the main thread only.
+  PausedRun(const Argv& command, const std::string& folder, std::int64_t settled);
   PausedRun(const PausedRun&) = delete;
   ~PausedRun();
 

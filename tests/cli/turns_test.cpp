@@ -1,0 +1,78 @@
+// Runs that take turns: time in which one stood still is in none of its steps. In place of a training run, a script
+// that writes its steps as one does.
+#include "trireme/cli/bench/turns.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "trireme/base/error.h"
+
+namespace trireme::bench {
+namespace {
+
+// Steps of 10 ms and more.
+constexpr const char* kSteps = R"(
+use Time::HiRes qw(time sleep);
+open(my $out, '>', "$ARGV[0]/metrics.jsonl"); $out->autoflush(1);
+for my $step (1 .. $ARGV[1]) {
+  my $begin = time; sleep 0.01;
+  printf $out '{"step":%d,"step_ms":%f,"forward_ms":1,"backward_ms":2,"optimizer_ms":3}' . "\n", $step, 1e3 * (time - $begin);
+})";
+
+Argv stepping(const std::string& folder, int steps) {
+  return {"perl", "-MIO::Handle", "-e", kSteps, folder, std::to_string(steps)};
+}
+
+TEST(Turns, StandingStillIsInNoStep) {
+  TemporaryFolder folder;
+  PausedRun run(stepping(folder.path(), 1'000'000), folder.path(), 3);
+  int steps = 0, paused = 0;
+  for (int turn = 0; turn < 4; ++turn) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    for (const auto& step : run.turn(0.25)) {
+      EXPECT_GT(step.step, 0);
+      EXPECT_LT(step.step, 0.45) << "a turn and more, but less than it stood still";
+      EXPECT_EQ(step.backward, 0.002);
+      ++steps;
+      paused += step.paused ? 1 : 0;
+    }
+  }
+  EXPECT_GT(steps, 4);
+  EXPECT_LE(paused, 4);
+  EXPECT_FALSE(run.ended());
+}
+
+TEST(Turns, NothingGoesOnWhileItStandsStill) {
+  TemporaryFolder folder;
+  PausedRun run(stepping(folder.path(), 1'000'000), folder.path(), 3);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // a line may be under way
+  const auto size = [&] { return std::filesystem::file_size(folder.path() + "/metrics.jsonl"); };
+  const auto before = size();
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_EQ(size(), before);
+}
+
+TEST(Turns, EndWithTheRun) {
+  TemporaryFolder folder;
+  PausedRun run(stepping(folder.path(), 6), folder.path(), 2);
+  const auto deadline = Deadline::in_seconds(20);
+  while (!run.ended() && !deadline.passed()) run.turn(0.1);
+  EXPECT_TRUE(run.ended());
+}
+
+TEST(Turns, ARunThatFailsSaysWhy) {
+  TemporaryFolder folder;
+  try {
+    PausedRun run({"bash", "-c", "echo the disk is full; exit 1"}, folder.path(), 3);
+    FAIL() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("the disk is full"));
+  }
+}
+
+}  // namespace
+}  // namespace trireme::bench
