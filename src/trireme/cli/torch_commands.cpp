@@ -27,8 +27,8 @@ std::string torch_program() {
 }
 
 // Tensors in huge pages where the system gives them to who asks: fewer misses of the TLB, and steps that depend less on
-// which pages a process happened to get (docs/performance.md). The C library reads it when a program starts; whoever set
-// something there decides.
+// which pages a process happened to get (docs/performance.md). The C library reads it when a program starts; whoever
+// set something there decides.
 void ask_for_huge_pages() { ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", /*overwrite=*/0); }
 
 }  // namespace
