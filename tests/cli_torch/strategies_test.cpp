@@ -36,6 +36,20 @@ TEST_F(Strategies, EveryOneTrainsAndEndsInAgreement) {
   }
 }
 
+// The fast one has made its steps long before the slow one comes to the end of an epoch by itself.
+TEST_F(Strategies, AtTheirOwnPaceAllMakeTheirSteps) {
+  for (const std::string name : {"ps-async", "gossip-adpsgd", "hogwild"}) {
+    auto done = run_well(
+        tiny(folder.path() / name, {"--strategy", name, "--launch", "threads", "--workers", "2", "--steps", "24",
+                                    "--epochs", "4", "--straggle", "rank=1,factor=6", "--timeout", "20", "--json",
+                                    "--data", "synthetic:1x16x16,classes=4,samples=512,test=128,noise=0.5"}));
+    auto summary = json_lines(done.out).back();
+    ASSERT_TRUE(summary.is_object()) << name << ": " << done.out << done.err;
+    EXPECT_EQ(summary["status"], "finished") << name;
+    for (const auto& worker : summary["workers"]) EXPECT_EQ(worker["steps"], 24) << name;
+  }
+}
+
 TEST_F(Strategies, ProcessesTrainAsThreadsDo) {
   for (const std::string name : {"local-sgd:H=4", "gossip-sgp", "gossip-adpsgd", "stale-allreduce:s=2"}) {
     auto done = run_well(tiny(folder.path() / "run", {"--strategy", name, "--workers", "2", "--json"}));

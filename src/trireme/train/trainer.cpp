@@ -65,11 +65,19 @@ class Run {
 
   TrainResult run() {
     show_header();
-    while (!stopped_ && !finished()) {
-      auto item = next();
-      if (item) {
+    while (!stopped_) {
+      if (finished()) {
+        if (!all_finished()) {
+          mark();  // somebody else goes on, and has come to one
+          continue;
+        }
+        if (apart_) mark();
+        break;
+      }
+      if (auto item = next()) {
         step(std::move(*item));
       } else {
+        (void)all_finished();
         mark();
       }
     }
@@ -236,6 +244,18 @@ class Run {
     }
   }
 
+  // At their own pace some have made all their steps when others come to a mark. So all ask before one, and before the
+  // end; if some went on alone since the last mark, another one brings all to the same place.
+  bool all_finished() {
+    if (!strategy_->asynchronous()) return finished();
+    std::array counts{finished() ? 1.0 : 0.0, 1.0, part_.samples};
+    crew_.sum(counts);
+    ended_ = counts[0] == counts[1];
+    uneven_ = uneven_ || (counts[0] > 0 && !ended_);
+    apart_ = uneven_ && counts[2] > 0;
+    return ended_;
+  }
+
   // All workers have come to the same place, to see how good the model is.
   void mark() {
     for (auto& learner : learners_) learner->gradients->drain();
@@ -246,9 +266,10 @@ class Run {
     part_ = {sums[0], sums[1], sums[2], sums[3], sent_};
     stopped_ = stopped_ || sums[4] > 0;
     const double lr = rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
-    // Short of the mark if they were stopped. What a worker took that has died since nobody will see in this epoch.
+    // Short of the mark if they were stopped, or have made all their steps. What a worker took that has died since
+    // nobody will see in this epoch.
     std::int64_t taken = feed_->mark_after(place_from_);
-    if (stopped_) taken = std::min(taken, place_from_ + static_cast<std::int64_t>(sums[3]));
+    if (stopped_ || ended_) taken = std::min(taken, place_from_ + static_cast<std::int64_t>(sums[3]));
     const bool epoch_ends = taken >= samples_.size;
     place_.position = epoch_ends ? 0 : taken;
     if (epoch_ends) ++place_.epoch;
@@ -512,6 +533,7 @@ class Run {
   double last_ = 0;                 // when the last step ended; 0: nothing to count from
   StopQuestion stop_question_;
   bool mark_ahead_ = false, said_stop_ = false, stopped_ = false;
+  bool ended_ = false, uneven_ = false, apart_ = false;  // as all_finished() found it
 };
 
 }  // namespace

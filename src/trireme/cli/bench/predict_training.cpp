@@ -198,27 +198,28 @@ class Trial {
   // On one host ways differ by little, and the machine has moods: some ways take turns with one that exchanges nothing.
   void in_turns(std::span<Way> ways, const plan::Cluster& cluster, const plan::Profile& profile) {
     const std::string launch = ways.front().launch();
-    const auto start = [&](const Way* way, double about, double times) {
-      const auto steps = static_cast<std::int64_t>(times * question_.seconds / about);
+    const auto start = [&](const Way* way, std::int64_t steps) {
       const std::string out = next_folder();
       Argv command = train_command(way ? way->strategy : "average-at-end", way ? way->codec : "none", launch,
-                                   kSettled + std::max<std::int64_t>(steps, 2 * kOfATurn), out);
+                                   kSettled + steps, out);
       // It stands still most of the time, and nobody is dead.
-      command.insert(command.end(), {"--log-every", "1", "--timeout", "3600"});
+      command.insert(command.end(), {"--log-every", "1", "--timeout", "3600", "--epochs", "100000"});
       if (way && way->kind->needs_servers) command.insert(command.end(), {"--lease", "3600"});
       return std::make_unique<PausedRun>(command, out, kSettled);
     };
     struct Turning {
       std::unique_ptr<PausedRun> run;
-      double turn_s = 0, about_s = 0;
+      double turn_s = 0;
+      std::int64_t steps = 0;
       std::vector<double> over;  // by turn: a step over one without exchange
     };
-    const auto alone = start(nullptr, profile.step_s.p50, 100);
+    const auto alone = start(nullptr, 1'000'000);  // as long as the others
     const double alone_s = std::max(kTurnSeconds, kOfATurn * profile.step_s.p50);
     std::vector<Turning> all;
     for (const auto& way : ways) {
       const double about = predict(cluster, profile, way, kShort);
-      all.push_back({start(&way, about, 1), std::max(kTurnSeconds, kOfATurn * about), about, {}});
+      const auto steps = steps_of(about, 2 * kOfATurn);
+      all.push_back({start(&way, steps), std::max(kTurnSeconds, kOfATurn * about), steps, {}});
     }
     std::vector<std::vector<TimedStep>> without;
     const auto running = [](const Turning& one) { return !one.run->ended(); };
@@ -241,8 +242,7 @@ class Trial {
     if (auto residuals = residuals_of(without); !residuals.empty()) here.residuals = std::move(residuals);
     here = in_state(std::move(here), now);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto steps = static_cast<std::int64_t>(std::max(question_.seconds / all[i].about_s, 2.0 * kOfATurn));
-      const StepParts took{.steps = kSettled + steps, .measured = steps};
+      const StepParts took{.steps = kSettled + all[i].steps, .measured = all[i].steps};
       ways[i].predicted.push_back(predict(cluster, here, ways[i], took) / now.step);
       ways[i].measured.push_back(middle_mean(all[i].over));
     }
@@ -277,6 +277,7 @@ class Trial {
     arguments.insert(arguments.end(), model_.begin(), model_.end());
     run_trireme(arguments);
     auto profile = plan::load_profile(path);
+    epoch_steps_ = static_cast<std::int64_t>(profile.samples) / (profile.batch * question_.workers);
     if (!place_.emulated()) return profile;
     // What exchanges take from compute depends on what they go over.
     std::vector<std::string> there{"run", "-n", workers};
@@ -311,6 +312,12 @@ class Trial {
     return train("average-at-end", "none", launch, about);
   }
 
+  // That take about so long as asked for, and all of one epoch: in between the model is judged.
+  std::int64_t steps_of(double about_s, std::int64_t least) const {
+    const auto most = std::max<std::int64_t>(least, epoch_steps_ * 3 / 4);
+    return std::clamp(static_cast<std::int64_t>(question_.seconds / about_s), least, most);
+  }
+
   std::string next_folder() { return fmt::format("{}/run-{}", folder_.path(), runs_++); }
 
   Argv train_command(const std::string& strategy, const std::string& codec, const std::string& launch,
@@ -338,7 +345,7 @@ class Trial {
   }
 
   StepParts train(const std::string& strategy, const std::string& codec, const std::string& launch, double about) {
-    const auto steps = static_cast<std::int64_t>(std::clamp(question_.seconds / about, 20.0, 1000.0));
+    const auto steps = steps_of(about, 20);
     const std::string out = next_folder();
     run_to_end(train_command(strategy, codec, launch, steps, out));
     std::ifstream file(out + "/run.json");
@@ -383,6 +390,7 @@ class Trial {
   TemporaryFolder folder_;
   std::vector<double> alone_, moods_;  // steps without exchange; how far two in a row were apart, relative
   int round_ = 0, runs_ = 0;
+  std::int64_t epoch_steps_ = 0;
 };
 
 }  // namespace
