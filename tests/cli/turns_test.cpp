@@ -74,5 +74,17 @@ TEST(Turns, ARunThatFailsSaysWhy) {
   }
 }
 
+TEST(Turns, AreSummedUpByTheirMiddle) {
+  EXPECT_EQ(middle_mean({}), 0);
+  EXPECT_DOUBLE_EQ(middle_mean({1, 2, 3, 1000}), 2.5);
+  const std::vector<Turn> turns{{{4, 1, 2, 1}, {8, 2, 4, 2}, {2, 9, 9, 9, /*paused=*/true}}, {}};
+  EXPECT_DOUBLE_EQ(mean_step(turns[0]), 14.0 / 3);
+  EXPECT_EQ(mean_step(turns[1]), 0);
+  const auto usual = middle_of(turns);
+  EXPECT_DOUBLE_EQ(usual.step, 14.0 / 3);
+  EXPECT_DOUBLE_EQ(usual.forward, 1.5) << "of steps in which it did not stand still";
+  EXPECT_THAT(residuals_of({{{4, 1, 2, 1}, {4, 1, 2, 1}, {8, 2, 4, 2}}}), testing::ElementsAre(1, 1, 2));
+}
+
 }  // namespace
 }  // namespace trireme::bench

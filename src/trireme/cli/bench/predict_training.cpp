@@ -110,50 +110,6 @@ plan::Profile in_state(plan::Profile profile, const StepParts& now) {
 
 constexpr StepParts kShort{.steps = 32, .measured = 32};
 
-// Of the middle half: what happens once in a while to one of them does not count.
-double middle_mean(std::vector<double> values) {
-  std::ranges::sort(values);
-  const std::size_t rest = values.size() / 4, count = values.size() - 2 * rest;
-  double sum = 0;
-  for (std::size_t i = 0; i < count; ++i) sum += values[rest + i];
-  return count > 0 ? sum / static_cast<double>(count) : 0;
-}
-
-double mean_step(const std::vector<TimedStep>& steps) {
-  double sum = 0;
-  for (const auto& one : steps) sum += one.step;
-  return sum / static_cast<double>(std::max<std::size_t>(steps.size(), 1));
-}
-
-// How much single steps differ from the others of their turn: steps are even where the machine's mood alone changes.
-std::vector<double> residuals_of(const std::vector<std::vector<TimedStep>>& turns) {
-  std::vector<double> all;
-  for (const auto& turn : turns) {
-    std::vector<double> computed;
-    for (const auto& one : turn) {
-      if (!one.paused) computed.push_back(one.forward + one.backward + one.optimizer);
-    }
-    const double usual = median(computed);
-    for (double seconds : computed) all.push_back(seconds / usual);
-  }
-  return all;
-}
-
-// A mean step over many turns.
-StepParts mean_of(const std::vector<std::vector<TimedStep>>& turns) {
-  std::vector<double> step, forward, backward, optimizer;
-  for (const auto& turn : turns) {
-    for (const auto& one : turn) {
-      step.push_back(one.step);
-      if (one.paused) continue;
-      forward.push_back(one.forward);
-      backward.push_back(one.backward);
-      optimizer.push_back(one.optimizer);
-    }
-  }
-  return {middle_mean(step), middle_mean(forward), middle_mean(backward), middle_mean(optimizer)};
-}
-
 class Trial {
  public:
   // `cluster`: what the place costs; none where that is to be measured afresh in each round.
@@ -221,7 +177,7 @@ class Trial {
       const auto steps = steps_of(about, 2 * kOfATurn);
       all.push_back({start(&way, steps), std::max(kTurnSeconds, kOfATurn * about), steps, {}});
     }
-    std::vector<std::vector<TimedStep>> without;
+    std::vector<Turn> without;
     const auto running = [](const Turning& one) { return !one.run->ended(); };
     while (std::ranges::any_of(all, running)) {
       std::vector<double> alone_steps, steps(all.size());
@@ -237,7 +193,8 @@ class Trial {
       }
       for (double one : alone_steps) alone_.push_back(one);
     }
-    const auto now = mean_of(without);
+    const auto usual = middle_of(without);
+    const StepParts now{usual.step, usual.forward, usual.backward, usual.optimizer};
     auto here = profile;
     if (auto residuals = residuals_of(without); !residuals.empty()) here.residuals = std::move(residuals);
     here = in_state(std::move(here), now);

@@ -4,12 +4,14 @@
 #include <fmt/ranges.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
 #include "trireme/base/error.h"
+#include "trireme/cli/bench/numbers.h"
 #include "trireme/net/launch/process_tree.h"
 
 namespace trireme::bench {
@@ -67,7 +69,7 @@ void PausedRun::look() {
   if (status != 0) throw Error(fmt::format("{}: {}", command_, output_.first_line()));
 }
 
-std::vector<TimedStep> PausedRun::turn(double seconds) {
+Turn PausedRun::turn(double seconds) {
   go();
   sleep_for(seconds);
   look();
@@ -77,8 +79,8 @@ std::vector<TimedStep> PausedRun::turn(double seconds) {
   return steps;
 }
 
-std::vector<TimedStep> PausedRun::read() {
-  std::vector<TimedStep> steps;
+Turn PausedRun::read() {
+  Turn steps;
   std::ifstream file(metrics_);
   file.seekg(read_);
   for (std::string line; std::getline(file, line) && !file.eof();) {  // the last one may be half written
@@ -95,6 +97,47 @@ std::vector<TimedStep> PausedRun::read() {
     steps.push_back(step);
   }
   return steps;
+}
+
+double middle_mean(std::vector<double> values) {
+  std::ranges::sort(values);
+  const std::size_t rest = values.size() / 4, count = values.size() - 2 * rest;
+  double sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += values[rest + i];
+  return count > 0 ? sum / static_cast<double>(count) : 0;
+}
+
+double mean_step(const Turn& turn) {
+  double sum = 0;
+  for (const auto& one : turn) sum += one.step;
+  return sum / static_cast<double>(std::max<std::size_t>(turn.size(), 1));
+}
+
+TimedStep middle_of(const std::vector<Turn>& turns) {
+  std::vector<double> step, forward, backward, optimizer;
+  for (const auto& turn : turns) {
+    for (const auto& one : turn) {
+      step.push_back(one.step);
+      if (one.paused) continue;
+      forward.push_back(one.forward);
+      backward.push_back(one.backward);
+      optimizer.push_back(one.optimizer);
+    }
+  }
+  return {middle_mean(step), middle_mean(forward), middle_mean(backward), middle_mean(optimizer)};
+}
+
+std::vector<double> residuals_of(const std::vector<Turn>& turns) {
+  std::vector<double> all;
+  for (const auto& turn : turns) {
+    std::vector<double> computed;
+    for (const auto& one : turn) {
+      if (!one.paused) computed.push_back(one.forward + one.backward + one.optimizer);
+    }
+    const double usual = median(computed);
+    for (double seconds : computed) all.push_back(seconds / usual);
+  }
+  return all;
 }
 
 }  // namespace trireme::bench

@@ -15,6 +15,8 @@ struct TimedStep {
   bool paused = false;  // it stood still meanwhile, for which its parts cannot be told
 };
 
+using Turn = std::vector<TimedStep>;  // the steps that ended in it
+
 class PausedRun {
  public:
   // Starts a `trireme train` that writes every step to metrics.jsonl in `folder`, and lets it go as far as so many
@@ -24,14 +26,14 @@ class PausedRun {
   ~PausedRun();
 
   // Lets it run for so long; the steps that ended meanwhile. Throws Error where it failed.
-  std::vector<TimedStep> turn(double seconds);
+  Turn turn(double seconds);
   bool ended() const { return ended_; }
 
  private:
   void go();
   void pause();
   void look();  // whether it has ended
-  std::vector<TimedStep> read();
+  Turn read();
 
   const std::string command_, metrics_;
   Output output_;
@@ -42,5 +44,14 @@ class PausedRun {
   std::streamoff read_ = 0;             // bytes of the metrics
   bool ended_ = false;
 };
+
+// Of the middle half: what happens once in a while to one of them does not count. 0 of none.
+double middle_mean(std::vector<double> values);
+// Seconds; 0 of none.
+double mean_step(const Turn& turn);
+// A usual step over many turns, part by part.
+TimedStep middle_of(const std::vector<Turn>& turns);
+// Compute of each step over the median of its turn: steps are even where the machine's mood alone changes.
+std::vector<double> residuals_of(const std::vector<Turn>& turns);
 
 }  // namespace trireme::bench
