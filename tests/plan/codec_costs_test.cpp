@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
 
@@ -9,7 +11,7 @@ namespace trireme::plan {
 namespace {
 
 TEST(CodecCosts, OfEveryCodec) {
-  const auto costs = measure_codecs(64 << 10);
+  const auto costs = measure_codecs(like_gradient(64 << 10));
   ASSERT_EQ(costs.size(), compress::codecs().size());
   for (const auto& codec : costs) {
     if (codec.name == "none") {
@@ -24,10 +26,21 @@ TEST(CodecCosts, OfEveryCodec) {
 }
 
 TEST(CodecCosts, AsSet) {
-  EXPECT_NEAR(measure_codec("fp16", 1 << 20).ratio, 0.5, 0.001);
-  EXPECT_LT(measure_codec("topk:0.001", 1 << 20).ratio, measure_codec("topk:0.1", 1 << 20).ratio);
-  EXPECT_EQ(measure_codec("topk:0.001", 1 << 16).name, "topk");
-  EXPECT_THROW((void)measure_codec("zip", 1000), ConfigError);
+  EXPECT_NEAR(measure_codec("fp16", like_gradient(1 << 20)).ratio, 0.5, 0.001);
+  EXPECT_LT(measure_codec("topk:0.001", like_gradient(1 << 20)).ratio,
+            measure_codec("topk:0.1", like_gradient(1 << 20)).ratio);
+  EXPECT_EQ(measure_codec("topk:0.001", like_gradient(1 << 16)).name, "topk");
+  EXPECT_GT(measure_codec("fp16", {}).encode_s_per_byte, 0);
+  EXPECT_THROW((void)measure_codec("zip", like_gradient(1000)), ConfigError);
+}
+
+TEST(CodecCosts, SomethingBeforeEachTime) {
+  int times = 0;
+  (void)measure_codec("int8", like_gradient(1 << 16), [&] { ++times; });
+  const int of_messages = std::exchange(times, 0);
+  (void)measure_codec("fp16", like_gradient(1 << 16), [&] { ++times; });
+  EXPECT_GT(of_messages, 1);
+  EXPECT_EQ(times, of_messages);
 }
 
 }  // namespace

@@ -194,12 +194,16 @@ void run(const CLI::App& command, const PredictBenchFlags& flags) {
       }
       continue;
     }
+    std::vector<bench::Judged> all;
     for (const auto& place : asked.places) {
       bench::judge_training(asked.training, place, [&](const bench::TrainingAnswer& answer) {
         tell(flags, answer.pick.group, answer.steps);
         tell(flags, answer.pick);
+        all.insert(all.end(), answer.steps.begin(), answer.steps.end());
       });
     }
+    const bool several = asked.places.size() * asked.training.models.size() > 1;
+    if (several && !flags.json) print_row("training, all of them", bench::verdict_of(all));
   }
 }
 

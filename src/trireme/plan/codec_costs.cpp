@@ -14,27 +14,36 @@ namespace {
 
 constexpr int kRounds = 5;
 
-// Nearly normal, as gradients are.
-std::vector<float> like_gradients(std::size_t count) {
-  std::vector<float> x(count);
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto bits = mixed(i);
-    int sum = 0;
-    for (int shift = 16; shift < 64; shift += 12) sum += static_cast<int>(bits >> shift & 0xfff) - 0x800;
-    x[i] = static_cast<float>(sum) * 0x1p-21f;
-  }
-  return x;
-}
-
 struct Times {
   std::vector<double> encode, decode;
   std::size_t bytes = 0;
 };
 
-Times by_messages(compress::Codec& codec, std::span<const float> x, std::span<float> out) {
+using Before = std::function<void()>;
+
+// A gradient, written anew for each time: so do backward passes.
+class Fresh {
+ public:
+  Fresh(std::span<const float> gradient, const Before& before)
+      : from_(gradient), before_(before), x_(gradient.size()) {}
+  std::span<const float> operator()() {
+    if (before_) before_();
+    std::ranges::copy(from_, x_.begin());
+    return x_;
+  }
+  std::size_t size() const { return x_.size(); }
+
+ private:
+  const std::span<const float> from_;
+  const Before& before_;
+  std::vector<float> x_;
+};
+
+Times by_messages(compress::Codec& codec, Fresh& fresh, std::span<float> out) {
   Times times;
-  std::vector<std::byte> message(codec.most_bytes(x.size()));
+  std::vector<std::byte> message(codec.most_bytes(fresh.size()));
   for (int round = 0; round <= kRounds; ++round) {  // the first warms up
+    const auto x = fresh();
     const double begin = now_seconds();
     times.bytes = codec.encode(0, x, message.data(), nullptr);
     const double middle = now_seconds();
@@ -46,12 +55,13 @@ Times by_messages(compress::Codec& codec, std::span<const float> x, std::span<fl
   return times;
 }
 
-Times by_sums(compress::Codec& codec, std::span<const float> x, std::span<float> out) {
+Times by_sums(compress::Codec& codec, Fresh& fresh, std::span<float> out) {
   Times times;
   const std::size_t size = size_of(codec.term_type());
   for (int round = 0; round <= kRounds; ++round) {
     double encode = 0, decode = 0;
     times.bytes = 0;
+    const auto x = fresh();
     for (int k = 0; k < codec.rounds(); ++k) {
       std::vector<std::byte> terms(codec.terms(k) * size);
       const double begin = now_seconds();
@@ -71,13 +81,26 @@ Times by_sums(compress::Codec& codec, std::span<const float> x, std::span<float>
 
 }  // namespace
 
-CodecProfile measure_codec(std::string_view text, std::size_t bytes) {
+std::vector<float> like_gradient(std::size_t bytes) {
+  std::vector<float> x(bytes / sizeof(float));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const auto bits = mixed(i);
+    int sum = 0;
+    for (int shift = 16; shift < 64; shift += 12) sum += static_cast<int>(bits >> shift & 0xfff) - 0x800;
+    x[i] = static_cast<float>(sum) * 0x1p-21f;
+  }
+  return x;
+}
+
+CodecProfile measure_codec(std::string_view text, std::span<const float> gradient, const Before& before) {
+  constexpr std::size_t kLeast = 1024;  // elements, for a clock to tell
   const auto choice = compress::Choice::parse(text);
   CodecProfile profile{.name = std::string(choice.kind->name)};
   if (choice.none()) return profile;
+  if (gradient.size() < kLeast) return measure_codec(text, like_gradient(kLeast * sizeof(float)), before);
   // A square, so that codecs of matrices have one.
-  const auto rows = static_cast<std::size_t>(std::sqrt(static_cast<double>(std::max<std::size_t>(bytes, 4096) / 4)));
-  const auto x = like_gradients(rows * rows);
+  const auto rows = static_cast<std::size_t>(std::sqrt(static_cast<double>(gradient.size())));
+  Fresh x(gradient.first(rows * rows), before);
   std::vector<float> out(x.size());
   auto codec = choice.make({"gradient", x.size(), rows, 0}, {});
   const auto times = codec->road() == compress::Road::sum ? by_sums(*codec, x, out) : by_messages(*codec, x, out);
@@ -88,9 +111,9 @@ CodecProfile measure_codec(std::string_view text, std::size_t bytes) {
   return profile;
 }
 
-std::vector<CodecProfile> measure_codecs(std::size_t bytes) {
+std::vector<CodecProfile> measure_codecs(std::span<const float> gradient, const Before& before) {
   std::vector<CodecProfile> all;
-  for (const auto& kind : compress::codecs()) all.push_back(measure_codec(kind.name, bytes));
+  for (const auto& kind : compress::codecs()) all.push_back(measure_codec(kind.name, gradient, before));
   return all;
 }
 

@@ -1,6 +1,8 @@
 // What codecs cost on one core of this machine, and how small they make gradients.
 #pragma once
 #include <cstddef>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,12 +11,16 @@
 
 namespace trireme::plan {
 
-// A codec as in --compress, on a tensor of about so many bytes of numbers like gradients. Takes some milliseconds. On
-// the road sum encoding is to give the terms of all rounds, decoding to take their means; elsewhere the latter is to
-// add one message.
-CodecProfile measure_codec(std::string_view codec, std::size_t bytes);
+// Numbers like a gradient's, where there is none: nearly normal.
+std::vector<float> like_gradient(std::size_t bytes);
+
+// A codec as in --compress, on a gradient as a square tensor. Takes some milliseconds; `before` is called before each
+// time that counts, outside of it. On the road sum encoding is to give the terms of all rounds, decoding to take their
+// means; elsewhere the latter is to add one message.
+CodecProfile measure_codec(std::string_view codec, std::span<const float> gradient,
+                           const std::function<void()>& before = {});
 
 // Every codec of the registry with its default settings.
-std::vector<CodecProfile> measure_codecs(std::size_t bytes);
+std::vector<CodecProfile> measure_codecs(std::span<const float> gradient, const std::function<void()>& before = {});
 
 }  // namespace trireme::plan

@@ -35,13 +35,13 @@ ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency
   const auto& profile = simulation.profile;
   share_bytes_ = simulation.model_bytes / count;
   message_bytes_ = (coded_ ? code.bytes : simulation.model_bytes) / count;
-  fold_s_ = share_bytes_ * profile.pack_s_per_byte / 2;
-  // Where workers have no optimizer to measure: gradient, weights and momentum read, weights and momentum written.
-  const double update = profile.update_s_per_byte > 0 ? profile.update_s_per_byte : 2.5 * profile.pack_s_per_byte;
-  update_s_ = share_bytes_ * update;
-  give_s_ = share_bytes_ * profile.pack_s_per_byte / 2;
+  const double touch = profile.server_s_per_byte > 0 ? profile.server_s_per_byte : profile.pack_s_per_byte / 2;
+  fold_s_ = give_s_ = share_bytes_ * touch;
+  update_s_ = 4 * share_bytes_ * touch;  // weights and momentum, read and written
   decode_s_ = coded_ ? code.decode_s / count : 0;
-  encode_s_ = coded_ ? code.encode_s / count : 0;
+  // What has changed since a worker's last pull is found, encoded, compared with its code, and kept as told:
+  // ps/coder.cpp.
+  encode_s_ = coded_ ? (code.encode_s + code.decode_s) / count + 2.5 * share_bytes_ * profile.pack_s_per_byte : 0;
   const auto& topology = simulation.all.topology();
   for (int worker = 0; worker < workers; ++worker) {
     on_node_[topology.place(simulation.all.worker(worker)).node].push_back(worker);
@@ -64,15 +64,18 @@ ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency
 
 std::uint64_t ServersInTime::minimum(const Server& server) const { return server.workers_at.begin()->first; }
 
-bool ServersInTime::in_place(int worker, const Server& server) const {
+bool ServersInTime::on_one_node(int a, int b) const {
   const auto& topology = sim_.all.topology();
-  return topology.place(sim_.all.worker(worker)).node == topology.place(sim_.all.worker(server.place)).node &&
-         sim_.all.node(worker).shares_memory;
+  return topology.place(sim_.all.worker(a)).node == topology.place(sim_.all.worker(b)).node;
+}
+
+bool ServersInTime::in_place(int worker, const Server& server) const {
+  return on_one_node(worker, server.place) && sim_.all.node(worker).shares_memory;
 }
 
 double ServersInTime::send(int from, int to, double bytes, double now, bool in_place) {
   if (in_place && !coded_) return now + hop_s_;
-  if (from == to) return now + hop_s_ + bytes * sim_.profile.pack_s_per_byte;  // through a socket of its own
+  if (on_one_node(from, to)) return now + hop_s_ + 2 * bytes * sim_.profile.pack_s_per_byte;  // through a socket
   sim_.clock.traffic().add(sim_.all, from, to, static_cast<std::uint64_t>(bytes));
   // Between the training thread and the connection's, at the worker's end.
   return nics_.send(from, to, bytes, now + sim_.handover_s / 2);
@@ -123,9 +126,7 @@ void ServersInTime::take(std::size_t number, int worker, double arrived, Pushed&
   server.held.push_back({worker, clock + 1, arrived});
   double work = decode_s_;
   apply(server, work);
-  // Where others are not waited for, its worker computes, and the server waits for its turn.
-  const double turn = consistency_.async ? sim_.profile.turn_s : 0;
-  const double begin = std::max(arrived + turn, server.busy_s);
+  const double begin = std::max(arrived, server.busy_s);
   server.busy_s = begin + work;
   charge(server, work, pushed);
   answer(number, server.busy_s, pushed);

@@ -83,7 +83,7 @@ class WithServers : public OwnPace {
       }
     }
     access(Access::What::apply, worker, pushed.arrived_s);
-    steal(pushed);
+    steal(pushed, worker);
     send_answers(pushed.answers);
     end_step(worker, now);
   }
@@ -94,16 +94,17 @@ class WithServers : public OwnPace {
       events_.put(one.at_s, [this, one](double) {
         const double there = servers_.deliver(one);
         if (there < 0) return;
-        const double decoded = there + (coded_ ? code_.decode_s : 0);
+        const double decoded = there + (coded_ ? code_.decode_s + sim_.touch_s : 0);
         events_.put(decoded, [this, who = one.worker](double then) { answered(who, then); });
       });
     }
   }
 
-  // What servers compute they take from workers of their nodes that compute.
-  void steal(const ServersInTime::Pushed& pushed) {
+  // What servers compute they take from workers of their nodes that compute; who pushed waits for them.
+  void steal(const ServersInTime::Pushed& pushed, int pusher) {
     for (const auto& [who, seconds] : pushed.taken) {
-      if (!state(who).waiting) workers_[static_cast<std::size_t>(who)].stolen_s += sim_.theft * seconds;
+      if (who != pusher && !state(who).waiting)
+        workers_[static_cast<std::size_t>(who)].stolen_s += sim_.theft * seconds;
     }
   }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
+#include "trireme/ps/kernels.h"
 
 namespace trireme::ps {
 namespace {
@@ -20,16 +21,9 @@ double square_of(std::span<const float> x) {
 // Of what x lacks after a message that left `left`: the factor for the message that makes it least, 1 where it lacks
 // little anyway.
 float factor_for(std::span<const float> x, std::span<const float> left) {
-  double square = 0, square_left = 0, product = 0, square_said = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const double whole = x[i], rest = left[i], said = whole - rest;
-    square += whole * whole;
-    square_left += rest * rest;
-    product += whole * said;
-    square_said += said * said;
-  }
-  if (square_left <= square / 4 || square_said == 0) return 1;
-  return static_cast<float>(std::clamp(product / square_said, 0.0, 1.0));
+  const auto sums = kernels::said_of(x.data(), left.data(), x.size());
+  if (sums.square_left <= sums.square / 4 || sums.square_said == 0) return 1;
+  return static_cast<float>(std::clamp(sums.product / sums.square_said, 0.0, 1.0));
 }
 
 template <typename T>
@@ -137,7 +131,7 @@ std::size_t Coder::encode_difference(const Entry& entry, std::span<const float> 
                                      std::byte* message) {
   for (auto* scratch : {&said_, &left_}) scratch->resize(std::max(scratch->size(), weights.size()));
   const auto x = std::span(said_).first(weights.size()), left = std::span(left_).first(weights.size());
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = weights[i] - shadow[i];
+  kernels::subtract(x.data(), weights.data(), shadow.data(), x.size());
   std::byte* const body = message + 2 * sizeof(std::uint32_t);
   const auto bytes = naming(entry, [&] { return entry.codec->encode(0, x, body, left.data()); });
   const float factor = factor_for(x, left);

@@ -57,11 +57,12 @@ plan::PredictedStep in_ms(const plan::Simulated& simulated, bool own_pace) {
 std::vector<plan::CodecProfile> codecs_of(const Config& config, std::size_t bytes) {
   constexpr std::size_t kMost = 1 << 20;
   std::vector<plan::CodecProfile> found;
-  if (config.compress != "none") found.push_back(plan::measure_codec(config.compress, std::min(bytes, kMost)));
+  const auto gradient = plan::like_gradient(std::min(bytes, kMost));
+  if (config.compress != "none") found.push_back(plan::measure_codec(config.compress, gradient));
   for (const auto& kind : compress::codecs()) {
     const bool named = config.compress_rule.find(kind.name) != std::string::npos;
     const bool there = std::ranges::any_of(found, [&](const auto& one) { return one.name == kind.name; });
-    if (named && !there) found.push_back(plan::measure_codec(kind.name, std::min(bytes, kMost)));
+    if (named && !there) found.push_back(plan::measure_codec(kind.name, gradient));
   }
   return found;
 }

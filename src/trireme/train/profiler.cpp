@@ -1,5 +1,6 @@
 #include "trireme/train/profiler.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "trireme/base/clock.h"
@@ -75,6 +76,20 @@ class Subject {
     times.optimizer = stepped - end;
     times.other = start - begin + now_seconds() - stepped + net_.times().exposed;
     return times;
+  }
+
+  // Of one more batch, as far as so many elements.
+  std::vector<float> gradient(std::size_t most) {
+    forward(next()).backward();
+    std::vector<float> all;
+    for (const auto& parameter : parameters_) {
+      if (!parameter.grad().defined() || all.size() >= most) continue;
+      const auto flat = parameter.grad().detach().to(torch::kCPU, torch::kFloat32).contiguous();
+      const auto count = std::min(most - all.size(), static_cast<std::size_t>(flat.numel()));
+      all.insert(all.end(), flat.data_ptr<float>(), flat.data_ptr<float>() + count);
+    }
+    net_.zero_grad();
+    return all;
   }
 
   // One more step, from the mean over equal pieces of a batch.
@@ -204,13 +219,30 @@ Beside measure_beside(Subject& subject, Communicator& world, std::size_t element
   return {together > 0 ? std::clamp((median(busy) - median(quiet)) / together, 0.0, 1.0) : 0, std::max(0.0, longer)};
 }
 
-double copy_s_per_byte(std::size_t bytes) {
-  constexpr int kTimes = 5;
-  bytes = std::clamp<std::size_t>(bytes, 1 << 16, 64 << 20);
-  const std::vector<char> from(bytes, 1);
-  std::vector<char> to(bytes);
+// As it is in training, before something is measured: much else has gone through the caches, and all workers begin.
+class Interlude {
+ public:
+  explicit Interlude(Communicator& world) : world_(world), much_(32 << 20) {}
+  void operator()() {
+    std::ranges::fill(much_, static_cast<char>(++times_));
+    world_.barrier();
+  }
+
+ private:
+  Communicator& world_;
+  std::vector<char> much_;
+  int times_ = 0;
+};
+
+// Of what was just written, to where it is not.
+double copy_s_per_byte(std::size_t bytes, Interlude& interlude) {
+  constexpr int kTimes = 9;
+  bytes = std::clamp<std::size_t>(bytes, 1 << 16, 16 << 20);
+  std::vector<char> from(bytes), to(bytes);
   std::vector<double> times;
   for (int k = 0; k < kTimes; ++k) {
+    interlude();
+    std::ranges::fill(from, static_cast<char>(k));
     const double begin = now_seconds();
     std::memcpy(to.data(), from.data(), bytes);
     asm volatile("" ::: "memory");
@@ -242,6 +274,33 @@ plan::NoiseProfile measure_noise(const Config& config, Subject& subject, Communi
   return estimate.result();
 }
 
+// Of measurements that differ by less than steps do: for a second or two, and few where steps are long.
+int rounds_of(double step_s) {
+  constexpr double kSeconds = 0.5;
+  constexpr int kLeast = 4, kMost = 60;
+  return std::clamp(static_cast<int>(kSeconds / std::max(step_s, 1e-6)), kLeast, kMost);
+}
+
+// Servers of this host: to ask them for next to nothing, and what they do with the bytes of half the model.
+void profile_servers(Subject& subject, Communicator& world, int rounds, plan::Profile& profile) {
+  constexpr std::size_t kFew = 256;
+  const auto request = [&](std::size_t elements) {
+    return measure_server_request(
+        world, elements, [&] { subject.step(); }, rounds);
+  };
+  profile.request_s = request(kFew);
+  const std::size_t elements = profile.gradient_elements() / 2;
+  if (elements < 2 * kFew || profile.request_s == 0) return;
+  // Each has a share: all gradients are read, weights read and written, and given to all.
+  const double share = static_cast<double>((elements - kFew) * sizeof(float)) / world.size();
+  profile.server_s_per_byte = std::max(0.0, request(elements) - profile.request_s) / (share * (2 * world.size() + 2));
+}
+
+std::vector<plan::CodecProfile> profile_codecs(Subject& subject, Interlude& interlude) {
+  constexpr std::size_t kMost = 1 << 20;  // elements
+  return plan::measure_codecs(subject.gradient(kMost), std::ref(interlude));
+}
+
 }  // namespace
 
 plan::Profile profile_model(const Config& config, Workload& work, Communicator& world, const ProfilerOptions& options) {
@@ -265,23 +324,22 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
     if (k >= kWarm) samples.add(step);
   }
   samples.fill(profile, subject.ready());
-  const int few = std::clamp(options.steps / 4, 3, 10);
+  const int rounds = rounds_of(profile.step_s.p50);
   options.progress("slowdown while communicating");
-  const auto beside = measure_beside(subject, world, profile.gradient_elements(), 2 * few);
+  const auto beside = measure_beside(subject, world, profile.gradient_elements(), rounds);
   profile.slowdown = beside.slowdown;
   profile.turn_s = beside.turn_s;
-  options.progress("requests to servers");
-  profile.request_s = measure_server_request(
-      world, [&] { subject.step(); }, 2 * few);
   const auto bytes = profile.gradient_bytes();
-  profile.pack_s_per_byte = copy_s_per_byte(bytes);
+  Interlude interlude(world);
+  profile.pack_s_per_byte = copy_s_per_byte(bytes, interlude);
+  options.progress("requests to servers");
+  profile_servers(subject, world, rounds, profile);
   profile.copy_s_per_byte = download_s_per_byte(subject.parameters(), work.device, bytes);
   options.progress("noise of gradients");
   profile.noise = measure_noise(config, subject, world, options.noise_steps);
-  world.barrier();
-  if (options.codecs && world.rank() == 0) {
+  if (options.codecs) {
     options.progress("codecs");
-    profile.codecs = plan::measure_codecs(std::min<std::size_t>(bytes, 4 << 20));
+    profile.codecs = profile_codecs(subject, interlude);
   }
   world.barrier();
   return profile;

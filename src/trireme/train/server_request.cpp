@@ -11,7 +11,6 @@
 namespace trireme::train {
 namespace {
 
-constexpr std::size_t kElements = 256;
 constexpr double kLate = 2e-3;  // seconds: whoever waits is asleep by then, and so is its core
 
 Deadline patience() { return Deadline::in_seconds(60); }
@@ -35,7 +34,8 @@ Meeting tell(Communicator& world, const Meeting& of_first) {
 
 }  // namespace
 
-double measure_server_request(Communicator& world, const std::function<void()>& compute, int rounds) {
+double measure_server_request(Communicator& world, std::size_t elements, const std::function<void()>& step,
+                              int rounds) {
   if (world.size() == 1 || world.transport() == "tcp") return 0;
   std::optional<ps::Coordinator> coordinator;
   Meeting meeting;
@@ -50,12 +50,12 @@ double measure_server_request(Communicator& world, const std::function<void()>& 
   double sum = 0;
   {
     ps::Client client({.at = meeting.at, .key = meeting.key, .rank = world.rank()});
-    const std::vector<float> zeros(kElements);
-    client.declare({{{"nothing", kElements, 1}}, {}, ps::Consistency::bsp()}, zeros, patience());
-    const auto gradient = client.allocate(kElements), weights = client.allocate(kElements);
+    const std::vector<float> zeros(elements);
+    client.declare({{{"something", elements, 1}}, {}, ps::Consistency::bsp()}, zeros, patience());
+    const auto gradient = client.allocate(elements), weights = client.allocate(elements);
     std::ranges::fill(gradient, 0.0f);
     for (int round = 0; round <= rounds; ++round) {  // the first warms up
-      compute();
+      step();
       world.barrier();
       const double met = now_seconds();
       while (world.rank() == 0 && now_seconds() < met + kLate) {

@@ -6,17 +6,9 @@
 #include <vector>
 
 #include "trireme/cli/bench/judged.h"
-#include "trireme/plan/cluster.h"
+#include "trireme/cli/bench/training_runs.h"
 
 namespace trireme::bench {
-
-// Where workers run: on this host, or on emulated ones with such links.
-struct Place {
-  std::string name;       // "this host", "2 hosts, 1gbit"
-  std::string bandwidth;  // of emulated hosts; empty: this host
-
-  bool emulated() const { return !bandwidth.empty(); }
-};
 
 struct TrainingQuestion {
   int workers = 2;
@@ -30,8 +22,10 @@ struct TrainingQuestion {
 // What a planner would have picked of one model's ways to train, and how good that was.
 struct Picked {
   std::string group, picked, best;
-  double picked_s = 0, best_s = 0;  // a step, measured
-  double kendall = 0;               // of all ways
+  // A step, measured once more together with the ways that had measured best: the best of many measurements is one
+  // that was lucky.
+  double picked_s = 0, best_s = 0;
+  double kendall = 0;  // of all ways
   // The same of pairs of ways that measured further apart than measurements are from themselves: one round from the
   // others, or over slow links a step without exchange from the next; how many of all pairs those are.
   double noise = 0, kendall_beyond_noise = 0, pairs_beyond_noise = 0;
@@ -50,8 +44,5 @@ void judge_training(const TrainingQuestion& question, const Place& place,
 
 // That at least one way to train is left in the place. Throws ConfigError.
 void require_ways(const TrainingQuestion& question, const Place& place);
-
-// The cluster that a place is, its costs as tune measures them there now. Throws Error where tune failed.
-plan::Cluster measured_cluster(const Place& place, int workers);
 
 }  // namespace trireme::bench

@@ -52,8 +52,8 @@ PausedRun::~PausedRun() { go(); }
 
 void PausedRun::go() {
   if (!std::exchange(paused_, false)) return;
+  stood_s_ += now_seconds() - paused_at_;  // at least: whoever goes on may take this thread's core
   for (pid_t one : workers_) ::kill(one, SIGCONT);
-  stood_s_ += now_seconds() - paused_at_;
 }
 
 void PausedRun::pause() {
