@@ -176,7 +176,8 @@ void Coding::gather(std::span<const Coded> tensors, Legs& out) const {
   for (const auto& tensor : tensors) {
     bytes += tensor.code_bytes;
     lengths.before_s += tensor.encode_s;
-    out.after_s += tensor.decode_s * ranks_;
+    out.after_s +=
+        tensor.decode_s * ranks_ + kF32 * static_cast<double>(tensor.elements) * profile_.pack_s_per_byte / 2;
   }
   codes.count = static_cast<std::size_t>(std::ceil(bytes));
   out.legs.push_back(lengths);

@@ -274,11 +274,13 @@ plan::NoiseProfile measure_noise(const Config& config, Subject& subject, Communi
   return estimate.result();
 }
 
-// Of measurements that differ by less than steps do: for a second or two, and few where steps are long.
-int rounds_of(double step_s) {
+// Of what is measured beside steps: as many as go into half a second of the first rank's, a few where steps are long.
+int rounds_of(double step_s, Communicator& world) {
   constexpr double kSeconds = 0.5;
-  constexpr int kLeast = 4, kMost = 60;
-  return std::clamp(static_cast<int>(kSeconds / std::max(step_s, 1e-6)), kLeast, kMost);
+  constexpr std::int64_t kLeast = 4, kMost = 60;
+  auto rounds = std::clamp(static_cast<std::int64_t>(kSeconds / std::max(step_s, 1e-6)), kLeast, kMost);
+  world.broadcast(View(std::span(&rounds, 1)));
+  return static_cast<int>(rounds);
 }
 
 // Servers of this host: to ask them for next to nothing, and what they do with the bytes of half the model.
@@ -324,7 +326,7 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
     if (k >= kWarm) samples.add(step);
   }
   samples.fill(profile, subject.ready());
-  const int rounds = rounds_of(profile.step_s.p50);
+  const int rounds = rounds_of(profile.step_s.p50, world);
   options.progress("slowdown while communicating");
   const auto beside = measure_beside(subject, world, profile.gradient_elements(), rounds);
   profile.slowdown = beside.slowdown;

@@ -38,6 +38,13 @@ plan::Profile in_state(plan::Profile profile, const TimedStep& now) {
   for (auto& gradient : profile.gradients) gradient.ready_s = scaled(gradient.ready_s, backward);
   profile.optimizer_s = scaled(profile.optimizer_s, update);
   profile.update_s_per_byte *= update;
+  // What else a core does, and how fast memory is, changes with its compute.
+  for (auto& codec : profile.codecs) {
+    codec.encode_s_per_byte *= backward;
+    codec.decode_s_per_byte *= backward;
+  }
+  profile.pack_s_per_byte *= backward;
+  profile.server_s_per_byte *= backward;
   const double step = profile.forward_s.p50 + profile.backward_s.p50 + profile.optimizer_s.p50 + other;
   profile.step_s = scaled(profile.step_s, step / profile.step_s.p50);
   return profile;
@@ -87,6 +94,7 @@ class Trial {
 
  private:
   static constexpr std::size_t kTogether = 6;   // ways that take turns: each is processes with LibTorch in them
+  static constexpr std::size_t kAlone = 3;      // that exchange nothing, beside them
   static constexpr double kTurnSeconds = 0.25;  // at least
   static constexpr int kOfATurn = 12;           // steps of a turn, at least
   static constexpr Took kShort{.steps = 32, .measured = 32};
@@ -119,7 +127,9 @@ class Trial {
       std::int64_t steps = 0;
       std::vector<double> over;  // by turn: a step over one without exchange
     };
-    const auto alone = runs_.start(without_exchange(launch), kEndless);
+    // Two runs of the same thing are some per cent apart, for as long as they live: which pages they got.
+    std::vector<std::unique_ptr<PausedRun>> alone;
+    while (alone.size() < kAlone) alone.push_back(runs_.start(without_exchange(launch), kEndless));
     std::vector<Turning> all;
     for (const auto& rival : rivals) {
       const double about = predict(profile_, rival.way, kShort);
@@ -131,8 +141,8 @@ class Trial {
     while (std::ranges::any_of(all, running)) {
       std::vector<double> alone_steps, steps(all.size());
       for (std::size_t i = 0; i < all.size(); ++i) {
-        if (i % 3 == 0) {
-          without.push_back(alone->turn(turn_seconds(profile_.step_s.p50)));
+        if (i % 2 == 0) {
+          without.push_back(alone[without.size() % kAlone]->turn(turn_seconds(profile_.step_s.p50)));
           alone_steps.push_back(mean_step(without.back()));
         }
         if (running(all[i])) steps[i] = mean_step(all[i].run->turn(all[i].turn_s));
