@@ -64,18 +64,15 @@ ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency
 
 std::uint64_t ServersInTime::minimum(const Server& server) const { return server.workers_at.begin()->first; }
 
-bool ServersInTime::on_one_node(int a, int b) const {
-  const auto& topology = sim_.all.topology();
-  return topology.place(sim_.all.worker(a)).node == topology.place(sim_.all.worker(b)).node;
-}
-
 bool ServersInTime::in_place(int worker, const Server& server) const {
-  return on_one_node(worker, server.place) && sim_.all.node(worker).shares_memory;
+  const auto& topology = sim_.all.topology();
+  return topology.place(sim_.all.worker(worker)).node == topology.place(sim_.all.worker(server.place)).node &&
+         sim_.all.node(worker).shares_memory;
 }
 
 double ServersInTime::send(int from, int to, double bytes, double now, bool in_place) {
   if (in_place && !coded_) return now + hop_s_;
-  if (on_one_node(from, to)) return now + hop_s_ + 2 * bytes * sim_.profile.pack_s_per_byte;  // through a socket
+  if (from == to) return now + hop_s_ + 2 * bytes * sim_.profile.pack_s_per_byte;  // through a socket of its own
   sim_.clock.traffic().add(sim_.all, from, to, static_cast<std::uint64_t>(bytes));
   // Between the training thread and the connection's, at the worker's end.
   return nics_.send(from, to, bytes, now + sim_.handover_s / 2);

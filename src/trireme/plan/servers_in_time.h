@@ -58,7 +58,6 @@ class ServersInTime {
   void take(std::size_t number, int worker, double arrived, Pushed& pushed);
   void apply(Server& server, double& work_s);
   void answer(std::size_t number, double now, Pushed& pushed);
-  bool on_one_node(int a, int b) const;
   bool in_place(int worker, const Server& server) const;
   double send(int from, int to, double bytes, double now, bool in_place);
   void charge(const Server& server, double work_s, Pushed& pushed);

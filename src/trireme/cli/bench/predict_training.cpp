@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <optional>
 #include <span>
 
@@ -81,8 +80,8 @@ class Trial {
       look();
       measure(rivals);
     }
+    const double usual = median(alone_);
     for (const auto& rival : rivals) {
-      const double usual = median(alone_[rival.way.launch]);
       Judged one{group_, rival.way.name(), usual * median(rival.predicted), {}};
       for (double over : rival.measured) one.measured_s.push_back(usual * over);
       answer.steps.push_back(std::move(one));
@@ -110,17 +109,15 @@ class Trial {
 
   void measure(std::vector<Rival>& rivals) {
     if (place_.emulated()) return one_by_one(rivals);
-    for (std::size_t begin = 0, end = 0; begin < rivals.size(); begin = end) {
-      const auto& launch = rivals[begin].way.launch;
-      while (end < rivals.size() && end - begin < kTogether && rivals[end].way.launch == launch) ++end;
-      progress(fmt::format("{} to {} of {}, {}", begin + 1, end, rivals.size(), moment_));
-      in_turns(std::span(rivals).subspan(begin, end - begin));
+    for (std::size_t begin = 0; begin < rivals.size(); begin += kTogether) {
+      const std::size_t count = std::min(kTogether, rivals.size() - begin);
+      progress(fmt::format("{} to {} of {}, {}", begin + 1, begin + count, rivals.size(), moment_));
+      in_turns(std::span(rivals).subspan(begin, count));
     }
   }
 
   // On one host ways differ by little, and the machine has moods: some ways take turns with one that exchanges nothing.
   void in_turns(std::span<Rival> rivals) {
-    const auto& launch = rivals.front().way.launch;
     struct Turning {
       std::unique_ptr<PausedRun> run;
       double turn_s = 0;
@@ -129,7 +126,7 @@ class Trial {
     };
     // Two runs of the same thing are some per cent apart, for as long as they live: which pages they got.
     std::vector<std::unique_ptr<PausedRun>> alone;
-    while (alone.size() < kAlone) alone.push_back(runs_.start(without_exchange(launch), kEndless));
+    while (alone.size() < kAlone) alone.push_back(runs_.start(without_exchange(), kEndless));
     std::vector<Turning> all;
     for (const auto& rival : rivals) {
       const double about = predict(profile_, rival.way, kShort);
@@ -150,7 +147,7 @@ class Trial {
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (steps[i] > 0) all[i].over.push_back(steps[i] / median(alone_steps));
       }
-      for (double one : alone_steps) alone_[launch].push_back(one);
+      for (double one : alone_steps) alone_.push_back(one);
     }
     const auto now = middle_of(without);
     const auto profile = in_state(profile_, now, without);
@@ -165,8 +162,7 @@ class Trial {
   // exchanges nothing waits in between, and has a turn before and after each.
   void one_by_one(std::vector<Rival>& rivals) {
     const double turn_s = 3 * turn_seconds(profile_.step_s.p50);
-    const auto& launch = rivals.front().way.launch;
-    const auto alone = runs_.start(without_exchange(launch), kEndless);
+    const auto alone = runs_.start(without_exchange(), kEndless);
     std::vector<Turn> without{alone->turn(turn_s)};
     for (std::size_t i = 0; i < rivals.size(); ++i) {
       auto& [way, predicted, measured] = rivals[i];
@@ -180,7 +176,7 @@ class Trial {
       const auto now = middle_of({before, without.back()});
       predicted.push_back(predict(in_state(profile_, now, without), way, took) / now.step);
       measured.push_back(took.step_s / now.step);
-      alone_[launch].push_back(now.step);
+      alone_.push_back(now.step);
     }
   }
 
@@ -229,13 +225,11 @@ class Trial {
     const auto pick = *std::ranges::min_element(order, {}, [&](auto i) { return answer.steps[i].predicted_s; });
     std::ranges::sort(order, {}, [&](auto i) { return i == pick ? 0 : answer.steps[i].measured(); });
     order.resize(std::min(order.size(), kTogether));
-    // Those that are launched alike take turns.
-    std::ranges::stable_sort(order, {}, [&](auto i) { return rivals[i].way.launch; });
     std::vector<Rival> best;
     for (auto i : order) best.push_back({rivals[i].way, {}, {}});
     moment_ = "the best once more";
     for (int round = 0; round < std::max(2, question_.rounds); ++round) measure(best);
-    const auto step_s = [&](const Rival& one) { return median(alone_[one.way.launch]) * median(one.measured); };
+    const auto step_s = [&](const Rival& one) { return median(alone_) * median(one.measured); };
     const auto& first = *std::ranges::min_element(best, {}, step_s);
     const auto& chosen =
         *std::ranges::find(best, rivals[pick].way.name(), [](const auto& one) { return one.way.name(); });
@@ -255,8 +249,8 @@ class Trial {
   plan::Cluster here_;  // as it was looked at last
   plan::Profile profile_;
   std::int64_t epoch_steps_ = 0;
-  std::map<std::string, std::vector<double>> alone_;  // steps without exchange, by how they are launched
-  std::vector<double> moods_;                         // how far two of them in a row were apart, relative
+  std::vector<double> alone_;  // steps without exchange
+  std::vector<double> moods_;  // how far two of them in a row were apart, relative
   std::string moment_;
 };
 

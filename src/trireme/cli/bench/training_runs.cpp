@@ -85,7 +85,7 @@ std::vector<Way> ways_of(const std::vector<std::string>& strategies, const std::
   return ways;
 }
 
-Way without_exchange(const std::string& launch) { return {"average-at-end", "none", launch}; }
+Way without_exchange() { return {"average-at-end", "none"}; }
 
 TrainingRuns::TrainingRuns(const Place& place, int workers, const std::string& model)
     : place_(place), workers_(workers) {

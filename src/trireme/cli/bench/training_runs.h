@@ -38,7 +38,7 @@ struct Way {
 std::vector<Way> ways_of(const std::vector<std::string>& strategies, const std::vector<std::string>& codecs,
                          const Place& place);
 // One that exchanges nothing while it trains.
-Way without_exchange(const std::string& launch);
+Way without_exchange();
 
 class TrainingRuns {
  public:
