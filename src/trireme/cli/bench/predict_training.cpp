@@ -158,22 +158,23 @@ class Trial {
     }
   }
 
-  // Over slow links what is on its way goes on while processes stand still: each way by itself. Only the one that
-  // exchanges nothing waits in between, and has a turn before and after each.
+  // Over slow links what is on its way goes on while processes stand still: each way by itself. One that exchanges
+  // nothing begins with it, and has a turn before and after.
   void one_by_one(std::vector<Rival>& rivals) {
     const double turn_s = 3 * turn_seconds(profile_.step_s.p50);
-    const auto alone = runs_.start(without_exchange(), kEndless);
-    std::vector<Turn> without{alone->turn(turn_s)};
+    std::vector<Turn> without;
     for (std::size_t i = 0; i < rivals.size(); ++i) {
       auto& [way, predicted, measured] = rivals[i];
       progress(fmt::format("{}, {} of {}, {}", way.name(), i + 1, rivals.size(), moment_));
-      const Turn before = without.back();
-      const double about = predict(in_state(profile_, middle_of({before}), without), way, kShort);
+      const auto alone = runs_.start(without_exchange(), kEndless);
+      const Turn before = alone->turn(turn_s);
+      const double about = predict(in_state(profile_, mean_of({before})), way, kShort);
       const auto took = runs_.train(way, steps_of(about, 20));
-      without.push_back(alone->turn(turn_s));
-      const double first = mean_step(before), second = mean_step(without.back());
+      const Turn after = alone->turn(turn_s);
+      without.insert(without.end(), {before, after});
+      const double first = mean_step(before), second = mean_step(after);
       moods_.push_back(std::abs(first - second) / std::max(first, second));
-      const auto now = middle_of({before, without.back()});
+      const auto now = mean_of({before, after});
       predicted.push_back(predict(in_state(profile_, now, without), way, took) / now.step);
       measured.push_back(took.step_s / now.step);
       alone_.push_back(now.step);

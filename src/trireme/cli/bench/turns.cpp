@@ -113,7 +113,10 @@ double mean_step(const Turn& turn) {
   return sum / static_cast<double>(std::max<std::size_t>(turn.size(), 1));
 }
 
-TimedStep middle_of(const std::vector<Turn>& turns) {
+namespace {
+
+template <typename Typical>
+TimedStep step_of(const std::vector<Turn>& turns, const Typical& typical) {
   std::vector<double> step, forward, backward, optimizer;
   for (const auto& turn : turns) {
     for (const auto& one : turn) {
@@ -124,8 +127,19 @@ TimedStep middle_of(const std::vector<Turn>& turns) {
       optimizer.push_back(one.optimizer);
     }
   }
-  return {middle_mean(step), middle_mean(forward), middle_mean(backward), middle_mean(optimizer)};
+  return {typical(step), typical(forward), typical(backward), typical(optimizer)};
 }
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (double one : values) sum += one;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+}  // namespace
+
+TimedStep middle_of(const std::vector<Turn>& turns) { return step_of(turns, middle_mean); }
+TimedStep mean_of(const std::vector<Turn>& turns) { return step_of(turns, mean); }
 
 std::vector<double> residuals_of(const std::vector<Turn>& turns) {
   std::vector<double> all;
