@@ -18,6 +18,7 @@ namespace trireme::bench {
 namespace {
 
 constexpr std::chrono::seconds kSettledBy{120};
+constexpr double kStops = 0.1;  // seconds: a thread that is told to stand still does so when it next has a core
 
 // The workers: processes without children. Launchers sleep anyway, and must be able to end their workers.
 std::vector<pid_t> leaves_below(pid_t root) {
@@ -90,8 +91,8 @@ Turn PausedRun::read() {
     const auto seconds = [&](const char* key) { return 1e-3 * told.at(key).get<double>(); };
     TimedStep step{seconds("step_ms"), seconds("forward_ms"), seconds("backward_ms"), seconds("optimizer_ms")};
     // The first that is as long as it stood still was under way then.
-    if (stood_s_ > 0 && step.step > stood_s_) {
-      step.step -= std::exchange(stood_s_, 0.0);
+    if (stood_s_ > 0 && step.step > stood_s_ - std::min(kStops, stood_s_ / 10)) {
+      step.step = std::max(0.0, step.step - std::exchange(stood_s_, 0.0));
       step.paused = true;
     }
     steps.push_back(step);
