@@ -102,6 +102,17 @@ bool Messenger::wait(const Handle& operation, Duration longest) {
   return true;
 }
 
+// A peer may have sent what is waited for, and left, since that was looked for.
+void Messenger::check_front() {
+  const auto before = pending_.size();
+  try {
+    transport_.check_peer(channel_->world_rank(pending_.front()->peer));
+  } catch (const PeerLost&) {
+    progress();
+    if (pending_.size() == before) throw;
+  }
+}
+
 void Messenger::work(std::stop_token stop) {
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return !pending_.empty(); }) && !stop.stop_requested()) {
@@ -109,7 +120,7 @@ void Messenger::work(std::stop_token stop) {
     try {
       progress();
       if (pending_.size() == before) {
-        transport_.check_peer(channel_->world_rank(pending_.front()->peer));
+        check_front();
         channel_->idle(std::chrono::microseconds(200));
       }
     } catch (const Error&) {

@@ -62,6 +62,7 @@ class Messenger {
 
   Handle post(Handle operation, std::span<const std::byte> out, std::span<std::byte> in);
   void progress();
+  void check_front();
   void fail(std::exception_ptr error);
   void work(std::stop_token stop);
 

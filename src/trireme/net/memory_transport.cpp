@@ -24,7 +24,12 @@ void poll_until(Ready&& ready, Transport& transport, int awaited, Deadline deadl
       sched_yield();
       continue;
     }
-    transport.check_peer(awaited);
+    try {
+      transport.check_peer(awaited);
+    } catch (const PeerLost&) {
+      if (ready()) return;  // it did its part before it left
+      throw;
+    }
     if (deadline.passed()) throw Timeout(awaited, what);
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "trireme/base/error.h"
 #include "trireme/net/call.h"
 
@@ -9,7 +11,12 @@ namespace trireme::net {
 
 void Watch::operator()(int member) {
   if (!deadline_) deadline_ = Deadline::in(timeout_);
-  transport_.check_peer(member < 0 ? -1 : channel_.world_rank(member));
+  try {
+    transport_.check_peer(member < 0 ? -1 : channel_.world_rank(member));
+    lost_ = kNobody;
+  } catch (const PeerLost&) {
+    if (std::exchange(lost_, member) == member) throw;
+  }
   if (deadline_->passed()) give_up(member);
 }
 

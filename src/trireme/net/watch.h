@@ -16,7 +16,8 @@ class Watch {
       : transport_(transport), channel_(channel), call_(call), timeout_(timeout) {}
 
   // Throws PeerLost, Aborted or Timeout if there is no point in waiting for `member` of the channel (−1: for no one in
-  // particular) any longer.
+  // particular) any longer. Who is lost is told at the second look: it may have done its part, and left, after the
+  // caller had looked for that and before the first. The caller looks again in between.
   void operator()(int member);
 
  private:
@@ -27,6 +28,8 @@ class Watch {
   const CallId& call_;
   Duration timeout_;
   std::optional<Deadline> deadline_;
+  static constexpr int kNobody = -2;
+  int lost_ = kNobody;  // the member for whom somebody was lost, at the last look
 };
 
 }  // namespace trireme::net
