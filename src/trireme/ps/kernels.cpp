@@ -48,29 +48,16 @@ void adam(float* __restrict w, const float* __restrict g, float* __restrict m, f
   }
 }
 
-// The same operations in the same order as add, add_to and sgd: the same bits. In blocks that stay in the first cache,
-// so that each loop is one over dense memory.
-TRIREME_CLONES
-void sgd_round(const Round& given, const Sgd& constants) {
+// In blocks that stay in the first cache, so that each loop is one over dense memory.
+void sgd_round(const Round& r, const Sgd& c) {
   constexpr std::size_t kBlock = 512;
-  const Round r = given;
-  const Sgd c = constants;
   alignas(64) float sum[kBlock];
   for (std::size_t begin = 0; begin < r.n; begin += kBlock) {
     const std::size_t n = std::min(kBlock, r.n - begin);
-    const float* __restrict first = r.gradients[0] + begin;
-    if (r.parts == 1) {
-      std::memcpy(sum, first, n * sizeof(float));
-    } else {
-      const float* __restrict second = r.gradients[1] + begin;
-      for (std::size_t i = 0; i < n; ++i) sum[i] = first[i] + second[i];
-    }
-    for (std::size_t part = 2; part < r.parts; ++part) {
-      const float* __restrict next = r.gradients[part] + begin;
-      for (std::size_t i = 0; i < n; ++i) sum[i] += next[i];
-    }
+    if (r.parts > 1) add(sum, r.gradients[0] + begin, r.gradients[1] + begin, n);
+    for (std::size_t part = 2; part < r.parts; ++part) add_to(sum, r.gradients[part] + begin, n);
     float* const w = r.w + begin;
-    sgd(w, sum, r.m ? r.m + begin : nullptr, n, c);
+    sgd(w, r.parts > 1 ? sum : r.gradients[0] + begin, r.m ? r.m + begin : nullptr, n, c);
     for (std::size_t copy = 0; copy < r.copied; ++copy) {
       if (r.past_caches) {
         stream(r.copies[copy] + begin, w, n);

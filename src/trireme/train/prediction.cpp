@@ -57,6 +57,7 @@ plan::PredictedStep in_ms(const plan::Simulated& simulated, bool own_pace) {
 std::vector<plan::CodecProfile> codecs_of(const Config& config, std::size_t bytes) {
   constexpr std::size_t kMost = 1 << 20;
   std::vector<plan::CodecProfile> found;
+  if (config.compress == "none" && config.compress_rule.empty()) return found;
   const auto gradient = plan::like_gradient(std::min(bytes, kMost));
   if (config.compress != "none") found.push_back(plan::measure_codec(config.compress, gradient));
   for (const auto& kind : compress::codecs()) {
