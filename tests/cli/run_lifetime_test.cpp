@@ -61,6 +61,16 @@ TEST(RunLifetime, KillingTheLaunchersGroupLeavesNothing) {
   EXPECT_TRUE(program.wait_until_nothing_is_left(1));
 }
 
+TEST(RunLifetime, WorkersThatStandStillHearThatTheyShallEnd) {
+  Started program(with_shell({"run", "-n", "2"}, "trap 'echo heard; exit 5' TERM; echo up; kill -STOP $$; sleep 300"));
+  ASSERT_TRUE(program.wait_for_output("[0] up") && program.wait_for_output("[1] up"));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  program.kill(SIGTERM);
+  program.wait(3);
+  EXPECT_THAT(program.out(), HasSubstr("heard"));
+  EXPECT_TRUE(program.processes().empty());
+}
+
 TEST(RunLifetime, WhatWorkersStartedEndsWithTheJob) {
   for (auto [ending, code] :
        std::vector<std::pair<std::string, int>>{{"exit 0", 0}, {"exit 4", 4}, {"kill -9 $$", 137}}) {

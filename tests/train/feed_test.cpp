@@ -166,5 +166,23 @@ TEST(Feed, TheSlowOneLetsOthersHaveTheLast) {
   EXPECT_LT(*std::ranges::min_element(late), 0.007);  // of nine, were it to take one of the last as it comes
 }
 
+// Of two workers as fast as each other one stood still for a while, as when its machine does: from the next batch on it
+// is as fast as before, and lets nobody first.
+TEST(Feed, WhoStoodStillOnceIsNotSlow) {
+  Counter counter;
+  const auto take = counter.take();
+  const data::SamplerOptions samples{.size = 800, .batch = 4, .workers = 2, .seed = 7};
+  Feed feed(samples, 1, take);
+  double longest = 0;
+  for (int step = 0; step < 90; ++step) {
+    const double asked = now_seconds();
+    ASSERT_TRUE(feed.next());
+    longest = std::max(longest, now_seconds() - asked);
+    std::this_thread::sleep_for(std::chrono::milliseconds(step == 60 ? 400 : 1));
+    ASSERT_TRUE(take({0, 0, 0, 200}));  // by the other
+  }
+  EXPECT_LT(longest, 0.03);
+}
+
 }  // namespace
 }  // namespace trireme::train

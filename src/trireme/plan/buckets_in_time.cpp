@@ -99,10 +99,34 @@ void BucketsInTime::in_line(std::span<double> now, std::span<const double> facto
   notes(now, told);
 }
 
+// While a bucket travels, compute of one second takes 1 / (1 − θ).
+double BucketsInTime::computed(std::size_t r, double undisturbed, std::size_t buckets) {
+  auto& [now, done, bucket] = computing_[r];
+  double left = undisturbed - done;
+  done = undisturbed;
+  for (; bucket < buckets; ++bucket) {
+    const auto& times = last_[bucket];
+    const double before = std::max(0.0, times.begin[r] - now);
+    if (left <= before) return now += left;
+    now += before;
+    left -= before;
+    const double rest = times.end[r] - now;
+    if (rest <= 0) continue;  // one of another lane went on for longer
+    // None while it waits for other ranks.
+    const double rate = 1 - sim_.theft * std::min(1.0, buckets_[bucket].alone_s / (times.end[r] - times.begin[r]));
+    if (left <= rate * rest) return now += rate > 0 ? left / rate : rest;
+    now += rest;
+    left -= rate * rest;
+  }
+  return now += left;
+}
+
 void BucketsInTime::in_background(std::span<double> now, std::span<const double> factor, Told& told) {
   const std::vector<double> zero(now.begin(), now.end());
   std::vector<double> wire(now.size(), 0.0);
-  double packed = 0, taken = 0;  // from compute, so far
+  double packed = 0;
+  computing_.clear();
+  for (double time : zero) computing_.push_back({time, time, 0});
   for (std::size_t b = 0; b < buckets_.size(); ++b) {
     const auto& bucket = buckets_[b];
     auto& times = last_[b];
@@ -110,10 +134,7 @@ void BucketsInTime::in_background(std::span<double> now, std::span<const double>
     packed += bucket.pack_s;
     times.full.resize(now.size());
     for (std::size_t r = 0; r < now.size(); ++r) {
-      const double computed = zero[r] + bucket.ready_s * factor[r] + packed;
-      // No more can have been taken than was exchanged until then.
-      const double before = b == 0 ? 0 : std::max(0.0, computed - last_[0].begin[r]) * sim_.theft;
-      times.full[r] = computed + std::min(taken, before);
+      times.full[r] = computed(r, zero[r] + bucket.ready_s * factor[r] + packed, b);
     }
     times.begin = times.full;
     for (std::size_t r = 0; r < now.size(); ++r) times.begin[r] = std::max({times.begin[r], lane[r], wire[r]});
@@ -129,24 +150,16 @@ void BucketsInTime::in_background(std::span<double> now, std::span<const double>
     if (lanes_.size() > 1) {
       for (std::size_t r = 0; r < now.size(); ++r) wire[r] = times.end[r] - bucket.latency_s;
     }
-    taken += sim_.theft * bucket.alone_s;
     account(bucket, times, told);
   }
   for (std::size_t r = 0; r < now.size(); ++r) {
-    now[r] = zero[r] + sim_.cost.backward * factor[r] + packed;
-    double overlapped = 0;
-    for (std::size_t b = 0; b < buckets_.size(); ++b) {
-      const double length = last_[b].end[r] - last_[b].begin[r];
-      const double inside = std::clamp(now[r] - last_[b].begin[r], 0.0, length);
-      if (length > 0) overlapped += inside / length * buckets_[b].alone_s;
-    }
-    now[r] += sim_.theft * overlapped;
+    now[r] = computed(r, zero[r] + sim_.cost.backward * factor[r] + packed, buckets_.size());
   }
-  const std::vector<double> computed(now.begin(), now.end());
+  const std::vector<double> ends(now.begin(), now.end());
   notes(now, told);
   for (std::size_t r = 0; r < now.size(); ++r) {
     for (const auto& times : last_) now[r] = std::max(now[r], times.end[r]);
-    told.exposed[r] = now[r] - computed[r];
+    told.exposed[r] = now[r] - ends[r];
   }
 }
 

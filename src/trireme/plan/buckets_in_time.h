@@ -37,16 +37,25 @@ class BucketsInTime {
   struct Times {
     std::vector<double> full, begin, end;
   };
+  // A rank's compute in this backward, so far.
+  struct Computing {
+    double now, undisturbed;
+    std::size_t bucket;  // beside it
+  };
   void plan();
   BucketCosts costs();
   void in_line(std::span<double> now, std::span<const double> factor, Told& told);
   void in_background(std::span<double> now, std::span<const double> factor, Told& told);
+  // When a rank's compute has come so far as it would have by `undisturbed`, with the first so many buckets beside it.
+  // Asked in the order of time.
+  double computed(std::size_t r, double undisturbed, std::size_t buckets);
   void notes(std::span<double> now, Told& told);
   void account(const OneBucket& bucket, const Times& times, Told& told) const;
 
   Simulation& sim_;
   std::vector<OneBucket> buckets_;
   std::vector<Times> last_;                 // by bucket
+  std::vector<Computing> computing_;        // by rank
   std::vector<std::vector<double>> lanes_;  // by lane and rank: when it is free
 };
 

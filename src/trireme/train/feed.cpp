@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "trireme/base/clock.h"
+#include "trireme/base/median.h"
 
 namespace trireme::train {
 namespace {
@@ -74,12 +75,16 @@ std::optional<data::Share> Feed::next_in_step() {
   return share;
 }
 
-void Feed::Taken::next(std::int64_t taken, double now) {
+void Feed::Taken::next(std::int64_t taken, double asked, double now) {
   if (number >= 0) {
-    const double took_s = std::max(now - at, 1e-9), others = static_cast<double>(taken - number) / took_s;
-    const double share = own_s == 0 ? 1 : 0.25;
-    own_s += share * (took_s - own_s);
-    rate += share * (others - rate);
+    const auto usual = [&](const auto& few) {
+      return median({few.begin(), few.begin() + static_cast<std::ptrdiff_t>(std::min(count_, kFew))});
+    };
+    own_[count_ % kFew] = asked - at;
+    rates_[count_ % kFew] = static_cast<double>(taken - number) / std::max(now - at, 1e-9);
+    ++count_;
+    own_s = usual(own_);
+    rate = usual(rates_);
   }
   number = taken;
   at = now;
@@ -102,6 +107,7 @@ void Feed::let_others_first() const {
 }
 
 std::optional<data::Share> Feed::next_taken() {
+  const double asked = now_seconds();
   let_others_first();
   auto number = take_({epoch_ * marks_ + part_, begin_of(part_), first_, end_of(part_)});
   if (!number) {
@@ -113,7 +119,7 @@ std::optional<data::Share> Feed::next_taken() {
     }
     return std::nullopt;
   }
-  taken_.next(*number, now_seconds());
+  taken_.next(*number, asked, now_seconds());
   sampler_.seek(epoch_, *number * batch_samples());
   auto share = sampler_.next();
   share->globally = static_cast<std::int64_t>(share->indices.size()) * workers_;

@@ -6,6 +6,7 @@
 // wait for whoever is last, so that nobody keeps batches in store before it, and who takes much longer than the others
 // lets them have the last ones.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -57,12 +58,17 @@ class Feed {
   const std::int64_t marks_;  // one for each batch of an epoch at most
   std::int64_t epoch_ = 0, part_ = 0;
   std::int64_t first_ = 0;  // batch of the part at hand, as they are taken
-  // What this worker took last and when, in seconds; how long it has one before it takes the next, and how many all
-  // take in a second, averaged over some.
+  // What this worker took last and when, in seconds; how long it has one before it asks for the next, and how many all
+  // take in a second, of the last few the usual one: nobody is slow for having stood still once.
   struct Taken {
     std::int64_t number = -1;
     double at = 0, own_s = 0, rate = 0;
-    void next(std::int64_t taken, double now);
+    void next(std::int64_t taken, double asked, double now);
+
+   private:
+    static constexpr std::size_t kFew = 5;
+    std::array<double, kFew> own_{}, rates_{};
+    std::size_t count_ = 0;
   } taken_;
 };
 

@@ -184,7 +184,7 @@ std::vector<plan::LayerProfile> profile_layers(const Config& config, Workload& w
 
 // Steps beside all-reduces in the background, in turn with steps without, so that the machine's moods meet both.
 struct Beside {
-  double slowdown = 0;  // θ: how much longer compute takes, over how long they go on meanwhile
+  double slowdown = 0;  // θ: how much longer a step takes, over how long they go on meanwhile
   double turn_s = 0;    // how much longer the least of them takes than where nobody computes
 };
 
@@ -193,30 +193,33 @@ Beside measure_beside(Subject& subject, Communicator& world, std::size_t element
   auto memory = world.allocate<float>(elements);
   std::memset(memory.get(), 0, elements * sizeof(float));
   const View gradient(memory.get(), elements, DType::f32), least(memory.get(), 1, DType::f32);
-  const auto compute = [](const StepSamples::Step& step) { return step.forward + step.backward + step.optimizer; };
-  // Of an all-reduce that began with a step.
-  const auto took = [&](const View& what, bool with_step, double& computed) {
+  struct Both {
+    double step_s = 0, together_s = 0;
+  };
+  // A step, and an all-reduce that begins with it.
+  const auto both = [&](const View& what, bool with_step) {
     world.barrier();
+    const double start = now_seconds();
     auto work = world.async().all_reduce(what);
-    if (with_step) computed = compute(subject.own_step());
+    if (with_step) subject.own_step();
     const double stepped = now_seconds();
     work.wait();
     const auto [begin, end] = work.times();
-    return std::max(0.0, (with_step ? std::min(end, stepped) : end) - begin);
+    return Both{stepped - start, std::max(0.0, (with_step ? std::min(end, stepped) : end) - begin)};
   };
-  std::vector<double> quiet, busy;
-  double together = 0, longer = 0;
+  std::vector<double> quiet, busy, together;
+  double longer = 0;
   for (int round = 0; round <= rounds; ++round) {  // the first warms up
-    double beside = 0, alone = 0;
-    const double least_beside = took(least, true, alone), least_alone = took(least, false, alone);
-    const double overlap = took(gradient, true, beside);
+    subject.own_step();                            // a core that waited for the last of them computes slowly at first
+    const auto beside_least = both(least, true), least_alone = both(least, false), beside = both(gradient, true);
     if (round == 0) continue;
-    quiet.push_back(alone);
-    busy.push_back(beside);
-    together += overlap / rounds;
-    longer += (least_beside - least_alone) / rounds;
+    quiet.push_back(beside_least.step_s);
+    busy.push_back(beside.step_s);
+    together.push_back(beside.together_s);
+    longer += (beside_least.together_s - least_alone.together_s) / rounds;
   }
-  return {together > 0 ? std::clamp((median(busy) - median(quiet)) / together, 0.0, 1.0) : 0, std::max(0.0, longer)};
+  const double meanwhile = median(together);
+  return {meanwhile > 0 ? std::clamp((median(busy) - median(quiet)) / meanwhile, 0.0, 1.0) : 0, std::max(0.0, longer)};
 }
 
 // As it is in training, before something is measured: much else has gone through the caches, and all workers begin.

@@ -14,6 +14,7 @@
 #include <climits>
 
 #include "trireme/net/launch/process_tree.h"
+#include "trireme/net/launch/signals.h"
 
 namespace trireme::net {
 namespace {
@@ -150,6 +151,7 @@ void GuardianProcess::obey() {
       begin_stop(Duration(order.grace_ns));
     } else {
       signal_workers(order.number);
+      if (ends_programs(order.number)) signal_workers(SIGCONT);  // who stands still hears it, too
     }
   }
 }
