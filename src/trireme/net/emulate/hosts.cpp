@@ -24,6 +24,10 @@ std::uint64_t bytes_in(double seconds, const EmulatedNetwork& network) {
   return static_cast<std::uint64_t>(static_cast<double>(network.bits_per_s) / 8 * seconds);
 }
 
+std::uint64_t bucket_of(const EmulatedNetwork& network) {
+  return std::max(kLeastBucket, bytes_in(kBucketSeconds, network));
+}
+
 std::vector<std::string> switch_commands(const std::vector<Fd>& hosts) {
   std::vector<std::string> commands{"link add name bridge mtu 1500 type bridge mcast_snooping 0",
                                     "link set dev bridge addrgenmode none up"};
@@ -35,9 +39,14 @@ std::vector<std::string> switch_commands(const std::vector<Fd>& hosts) {
   return commands;
 }
 
-std::vector<std::string> host_commands(int host) {
+// TCP hands over many frames as one. Those that do not fit into a bucket would be taken apart and overtake each other;
+// two fit, so that one is on its way while the next one's tokens gather.
+std::vector<std::string> host_commands(int host, const EmulatedNetwork& network) {
+  constexpr std::uint64_t kLeast = 4 * kFrame, kMost = 65536;
+  const auto at_once =
+      network.bits_per_s > 0 ? std::clamp<std::uint64_t>(bucket_of(network) / 2, kLeast, kMost) : kMost;
   return {"link set dev lo up", fmt::format("address add {}/16 dev eth0", emulated_address(host)),
-          "link set dev eth0 addrgenmode none up"};
+          fmt::format("link set dev eth0 addrgenmode none gso_max_size {} up", at_once)};
 }
 
 }  // namespace
@@ -48,7 +57,7 @@ std::vector<std::string> shaping_commands(const std::string& device, const Emula
   std::vector<std::string> commands;
   if (network.bits_per_s > 0) {
     commands.push_back(fmt::format("qdisc add dev {} root handle 1: tbf rate {}bit burst {} limit {}", device,
-                                   network.bits_per_s, std::max(kLeastBucket, bytes_in(kBucketSeconds, network)),
+                                   network.bits_per_s, bucket_of(network),
                                    std::max(kLeastQueue, bytes_in(kQueueSeconds, network))));
   }
   if (network.latency_s > 0 && leaves_host) {
@@ -66,7 +75,7 @@ EmulatedHosts::EmulatedHosts(const EmulatedNetwork& network) : switch_(new_netwo
   run_tool("ip", switch_, switch_commands(hosts_));
   std::vector<std::string> shaping;
   for (int i = 0; i < network.hosts; ++i) {
-    run_tool("ip", network_namespace(i), host_commands(i));
+    run_tool("ip", network_namespace(i), host_commands(i, network));
     if (auto commands = shaping_commands("eth0", network, true); !commands.empty()) {
       run_tool("tc", network_namespace(i), commands);
     }
