@@ -90,5 +90,15 @@ TEST(EmulatedNetwork, ShapesBothEndsAndDelaysAtOne) {
               ElementsAre(HasSubstr("qdisc add dev eth0 root handle 2: netem delay 1000us limit ")));
 }
 
+// Otherwise buckets take apart what does not fit, and rates of a Gbit are not reached.
+TEST(EmulatedNetwork, HostsHandOverWhatFitsABucket) {
+  for (auto [rate, bytes] :
+       {std::pair{"10mbit", "6056"}, {"1gbit", "15625"}, {"100gbit", "65536"}, {"unlimited", "65536"}}) {
+    EXPECT_THAT(host_commands(0, parse_emulated_network("ns:2", rate, "0")).back(),
+                HasSubstr(std::string("gso_max_size ") + bytes + " up"))
+        << rate;
+  }
+}
+
 }  // namespace
 }  // namespace trireme::net

@@ -90,6 +90,24 @@ TEST(Simulate, ASlowChannelQueues) {
   EXPECT_LT(simulate(flat_cluster(8, kAlpha, rate), lanes).step_s, result.step_s);
 }
 
+// Beside a bucket compute goes at half its speed; as long as one travels, and no longer.
+TEST(Simulate, ComputeBesideBucketsTakesLonger) {
+  auto profile = plain_profile();
+  profile.slowdown = 0.5;
+  auto job = job_of(profile, "allreduce");
+  job.bucket_plan = "tensor";
+  job.algorithm = "ring";
+  const double one = ring_s(4.0 * (1 << 20), 8), last = ring_s(4.0 * (1 << 20) + 44, 8);
+  const auto result = simulate(flat_cluster(8, kAlpha, kRate), job);
+  EXPECT_NEAR(result.breakdown_s.backward, 0.080 + 3 * 0.5 * one, kRounding);
+  EXPECT_NEAR(result.step_s, 0.130 + 3 * 0.5 * one + last, kRounding);
+  // They go on from the first of them to the end: the 60 ms behind it take twice as long.
+  const auto slow = simulate(flat_cluster(8, kAlpha, 1e8), job);
+  EXPECT_NEAR(slow.breakdown_s.backward, 0.020 + 2 * 0.060, kRounding);
+  profile.slowdown = 0;
+  EXPECT_NEAR(slow.step_s, simulate(flat_cluster(8, kAlpha, 1e8), job).step_s, kRounding);
+}
+
 TEST(Simulate, OnOneHostExchangesRunInLine) {
   const auto profile = plain_profile();
   auto job = job_of(profile, "allreduce");

@@ -39,6 +39,10 @@ std::vector<std::string> switch_commands(const std::vector<Fd>& hosts) {
   return commands;
 }
 
+}  // namespace
+
+std::string emulated_address(int host) { return fmt::format("10.77.0.{}", host + 1); }
+
 // TCP hands over many frames as one. Those that do not fit into a bucket would be taken apart and overtake each other;
 // two fit, so that one is on its way while the next one's tokens gather.
 std::vector<std::string> host_commands(int host, const EmulatedNetwork& network) {
@@ -48,10 +52,6 @@ std::vector<std::string> host_commands(int host, const EmulatedNetwork& network)
   return {"link set dev lo up", fmt::format("address add {}/16 dev eth0", emulated_address(host)),
           fmt::format("link set dev eth0 addrgenmode none gso_max_size {} up", at_once)};
 }
-
-}  // namespace
-
-std::string emulated_address(int host) { return fmt::format("10.77.0.{}", host + 1); }
 
 std::vector<std::string> shaping_commands(const std::string& device, const EmulatedNetwork& network, bool leaves_host) {
   std::vector<std::string> commands;

@@ -32,7 +32,8 @@ class EmulatedHosts {
 // Where the others reach a host, within the emulated network alone.
 std::string emulated_address(int host);
 
-// The commands for `tc` that shape what leaves `device`. Of use to tests.
+// The commands for `ip` inside a host, and for `tc` that shape what leaves `device`. Of use to tests.
+std::vector<std::string> host_commands(int host, const EmulatedNetwork& network);
 std::vector<std::string> shaping_commands(const std::string& device, const EmulatedNetwork& network, bool leaves_host);
 
 }  // namespace trireme::net
