@@ -36,6 +36,7 @@ TEST(Profile, ReadsWhatItWrote) {
     profile.turn_s = 0.003;
     profile.request_s = 0.0004;
     profile.server_s_per_byte = 2e-10;
+    profile.pass_s_per_byte = 3e-11;
     profile.residuals = {0.9, 1, 1.3};
     auto read = parse_profile(to_json(profile).dump(), "x");
     EXPECT_EQ(read.file, "x");

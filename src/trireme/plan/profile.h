@@ -77,6 +77,7 @@ struct Profile {
   double request_s = 0;           // to ask a parameter server of this host and be answered, beside bytes; 0: not known
   double server_s_per_byte = 0;   // a server of this host reads or writes its share once; 0: not known
   double pack_s_per_byte = 0;     // to copy gradients into a bucket
+  double pass_s_per_byte = 0;     // of the model: a strategy reads or writes it once in its loops; 0: not known
   double copy_s_per_byte = 0;     // of the model: weights into one flat vector, or back
   double update_s_per_byte = 0;   // of the model: the optimizer
   std::vector<double> residuals;  // a step's time over the median, one for each step measured

@@ -162,6 +162,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
                   "request_s",
                   "server_s_per_byte",
                   "pack_s_per_byte",
+                  "pass_s_per_byte",
                   "copy_s_per_byte",
                   "update_s_per_byte",
                   "noise",
@@ -191,6 +192,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
   if (file.has(top / "request_s")) profile.request_s = file.number(top / "request_s");
   if (file.has(top / "server_s_per_byte")) profile.server_s_per_byte = file.number(top / "server_s_per_byte");
   profile.pack_s_per_byte = file.number(top / "pack_s_per_byte");
+  if (file.has(top / "pass_s_per_byte")) profile.pass_s_per_byte = file.number(top / "pass_s_per_byte");
   profile.copy_s_per_byte = file.number(top / "copy_s_per_byte");
   profile.update_s_per_byte = file.number(top / "update_s_per_byte");
   profile.noise = noise(file, top / "noise");
@@ -224,6 +226,7 @@ ordered_json to_json(const Profile& profile) {
           {"request_s", profile.request_s},
           {"server_s_per_byte", profile.server_s_per_byte},
           {"pack_s_per_byte", profile.pack_s_per_byte},
+          {"pass_s_per_byte", profile.pass_s_per_byte},
           {"copy_s_per_byte", profile.copy_s_per_byte},
           {"update_s_per_byte", profile.update_s_per_byte},
           {"noise", json_of(profile.noise)},

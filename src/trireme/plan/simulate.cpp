@@ -111,8 +111,9 @@ Simulation::Simulation(const Network& whole, const Job& of)
       clock(network, of.algorithm, of.observe, of.coarse),
       pace(network, profile, of.strategy.learners(), of.seed, of.noise),
       model_bytes(static_cast<double>(profile.gradient_bytes())),
-      touch_s(model_bytes * profile.pack_s_per_byte / 2),
-      copies_s(profile.device.starts_with("cpu") ? 0 : 2 * model_bytes * profile.copy_s_per_byte),
+      touch_s(model_bytes * (profile.pass_s_per_byte > 0 ? profile.pass_s_per_byte : profile.pack_s_per_byte / 2)),
+      copy_s(model_bytes * profile.pack_s_per_byte),
+      downloads_s(profile.device.starts_with("cpu") ? 0 : 2 * model_bytes * profile.copy_s_per_byte),
       in_line(in_line_of(network, of)),
       theft(in_line ? 1 : profile.slowdown),
       handover_s(profile.request_s / 2),  // a request to a server wakes four threads one after the other, this two
@@ -131,10 +132,12 @@ sync::CourseAt Simulation::at(int rank, std::int64_t step) const {
 }
 
 double Simulation::passes(const sync::Course& course, sync::Moment moment, bool late) const {
-  double seconds = late ? copies_s : 0;
+  double seconds = late ? downloads_s : 0;
   for (const auto& one : course) {
     const bool of_loop = one.of == sync::Exchange::Of::gradient;
-    if (one.what == What::pass && !of_loop && one.start == moment && one.late == late) seconds += one.touched * touch_s;
+    if (one.what == What::pass && !of_loop && one.start == moment && one.late == late) {
+      seconds += one.touched * touch_s + one.copied * copy_s;
+    }
   }
   return seconds;
 }
@@ -143,7 +146,9 @@ double Simulation::laid_out(const sync::Course& course) const {
   if (job.own) return 0;
   double seconds = 0;
   for (const auto& one : course) {
-    if (one.what == What::pass && one.of == sync::Exchange::Of::gradient) seconds += one.touched * touch_s;
+    if (one.what == What::pass && one.of == sync::Exchange::Of::gradient) {
+      seconds += one.touched * touch_s + one.copied * copy_s;
+    }
   }
   return seconds;
 }

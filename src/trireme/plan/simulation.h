@@ -29,8 +29,9 @@ class Simulation {
   ExchangeClock clock;
   Pace pace;
   const double model_bytes;
-  const double touch_s;       // to read or write a vector of the model's length
-  const double copies_s;      // at each moment of a strategy: weights from the device and back; none in backward
+  const double touch_s;  // to read or write a vector of the model's length, and to copy one
+  const double copy_s;
+  const double downloads_s;   // at each moment of a strategy: weights from the device and back; none in backward
   const bool in_line;         // exchanges run on the training thread, as no core is spare
   const double theft;         // θ
   const double handover_s;    // to give another thread something to do and hear that it is done

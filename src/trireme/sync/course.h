@@ -30,7 +30,7 @@ struct Exchange {
     push_pull,  // a gradient to the servers, and weights back once `clock` allows
     read_on,    // weights are pulled from the servers again and again from start to wait
     shared,     // weights are one memory for all: read at start, changed at wait; nothing is sent
-    pass        // nothing is sent: this worker reads or writes `touched` vectors of the model's length
+    pass        // nothing is sent: this worker reads or writes `touched` vectors of the model's length, copies `copied`
   };
   enum class Of : std::uint8_t { gradient, model, number };  // number: 8 bytes
 
@@ -41,7 +41,7 @@ struct Exchange {
   int later = 0;  // waited for so many steps after it was started
   int peer = -1;
   ps::Consistency clock;
-  double touched = 0;
+  double touched = 0, copied = 0;
   bool late = false;  // of a pass: after what is waited for at that moment
 
   bool operator==(const Exchange&) const = default;
@@ -59,14 +59,16 @@ inline Exchange send(Exchange::Of of, int peer, Moment start, Moment wait) {
 inline Exchange pass(Moment at, double touched) {
   return {.what = Exchange::What::pass, .start = at, .wait = at, .touched = touched};
 }
-inline Exchange late_pass(Moment at, double touched) {
-  auto one = pass(at, touched);
+inline Exchange copies(Moment at, double copied) {
+  return {.what = Exchange::What::pass, .start = at, .wait = at, .copied = copied};
+}
+inline Exchange late(Exchange one) {
   one.late = true;
   return one;
 }
 // What the training loop does for strategies that take gradients: it copies them to one flat vector.
 inline Exchange lay_out() {
-  auto one = pass(Moment::after_backward, 2);
+  auto one = copies(Moment::after_backward, 1);
   one.of = Exchange::Of::gradient;
   return one;
 }

@@ -83,7 +83,7 @@ Kind diloco() {
       },
       .course = [](const Values& values, const CourseAt& at) -> Course {
         if (!is_last_of(values.integer("H"), at.step)) return {};
-        return {mean(Exchange::Of::model, Moment::after_step, Moment::after_step), late_pass(Moment::after_step, 6)};
+        return {mean(Exchange::Of::model, Moment::after_step, Moment::after_step), late(pass(Moment::after_step, 6))};
       }};
 }
 

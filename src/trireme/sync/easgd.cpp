@@ -68,7 +68,7 @@ Kind easgd() {
       },
       .course = [](const Values& values, const CourseAt& at) -> Course {
         if (!is_last_of(values.integer("tau"), at.step)) return {};
-        return {mean(Exchange::Of::model, Moment::after_step, Moment::after_step), late_pass(Moment::after_step, 5)};
+        return {mean(Exchange::Of::model, Moment::after_step, Moment::after_step), late(pass(Moment::after_step, 5))};
       }};
 }
 

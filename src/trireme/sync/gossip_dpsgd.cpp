@@ -77,7 +77,7 @@ Kind gossip_dpsgd() {
               course.push_back(send(Exchange::Of::model, neighbour, Moment::before_forward, Moment::after_backward));
             }
             const auto mixed = static_cast<double>(course.size());
-            course.push_back(late_pass(Moment::after_backward, 2 + 3 * mixed));
+            course.push_back(late(pass(Moment::after_backward, 2 + 3 * mixed)));
             return course;
           }};
 }

@@ -121,8 +121,9 @@ Kind gossip_sgp() {
               course.push_back(send(Exchange::Of::number, target, Moment::before_forward, Moment::after_backward));
             }
             // As many are mixed in as are sent, on average.
-            course.push_back(late_pass(Moment::after_backward, 4 + 3 * static_cast<double>(targets.size())));
-            course.push_back(pass(Moment::after_step, 6));
+            course.push_back(late(pass(Moment::after_backward, 2 + 3 * static_cast<double>(targets.size()))));
+            course.push_back(late(copies(Moment::after_backward, 1)));
+            course.push_back(pass(Moment::after_step, 4));
             return course;
           }};
 }

@@ -155,7 +155,7 @@ Kind sma() {
             const double learners = std::max(1, learners_of(values));
             return {pass(Moment::before_forward, 1 + 4 * learners),
                     mean(Exchange::Of::model, Moment::before_forward, Moment::after_backward),
-                    pass(Moment::after_backward, 3 * learners), late_pass(Moment::after_backward, 5)};
+                    pass(Moment::after_backward, 3 * learners), late(pass(Moment::after_backward, 5))};
           },
           .learners = learners_of};
 }

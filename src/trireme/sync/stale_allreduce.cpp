@@ -11,6 +11,7 @@
 #include <cmath>
 #include <deque>
 
+#include "trireme/compress/sparse_kernels.h"
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/model_mean.h"
@@ -128,8 +129,7 @@ class StaleAllreduce : public OneLearner {
 
   // The same on every worker: all have the same mean.
   void shorten(std::span<float> gradient) const {
-    double square = 0;
-    for (float g : gradient) square += static_cast<double>(g) * static_cast<double>(g);
+    const double square = compress::kernels::sum_of_squares(gradient.data(), gradient.size());
     if (!(square > clip_ * clip_)) return;
     const auto factor = static_cast<float>(clip_ / std::sqrt(square));
     for (float& g : gradient) g *= factor;
@@ -166,10 +166,13 @@ Kind stale_allreduce() {
       .course = [](const Values& values, const CourseAt&) -> Course {
         const auto s = static_cast<int>(values.integer("s"));
         // Gradients are copied to their slot; with s > 0 weights are put back, too.
-        Course course{lay_out(), pass(Moment::after_backward, s > 0 ? 6 : 2),
+        Course course{lay_out(), copies(Moment::after_backward, s > 0 ? 3 : 1),
                       mean(Exchange::Of::gradient, Moment::after_backward, Moment::after_backward, s),
-                      late_pass(Moment::after_backward, s > 0 ? 3 : 2)};
-        if (s > 0) course.push_back(pass(Moment::before_forward, 4));
+                      late(copies(Moment::after_backward, 1))};
+        if (s > 0) {
+          course.push_back(late(pass(Moment::after_backward, 1)));
+          course.push_back(pass(Moment::before_forward, 4));
+        }
         return course;
       }};
 }

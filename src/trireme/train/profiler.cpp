@@ -254,6 +254,22 @@ double copy_s_per_byte(std::size_t bytes, Interlude& interlude) {
   return median(times) / static_cast<double>(bytes);
 }
 
+// As strategies mix weights: two vectors are read, one of them written.
+double pass_s_per_byte(std::size_t bytes, Interlude& interlude) {
+  constexpr int kTimes = 9, kTouched = 3;
+  const std::size_t elements = std::clamp<std::size_t>(bytes, 1 << 16, 16 << 20) / sizeof(float);
+  std::vector<float> own(elements, 1.0f), theirs(elements, 2.0f);
+  std::vector<double> times;
+  for (int k = 0; k < kTimes; ++k) {
+    interlude();
+    const double begin = now_seconds();
+    for (std::size_t i = 0; i < elements; ++i) own[i] += 0.5f * (theirs[i] - own[i]);
+    asm volatile("" ::: "memory");
+    times.push_back(now_seconds() - begin);
+  }
+  return median(times) / static_cast<double>(kTouched * elements * sizeof(float));
+}
+
 // To the host and back, where the model is not there.
 double download_s_per_byte(const std::vector<torch::Tensor>& parameters, const torch::Device& device,
                            std::size_t bytes) {
@@ -337,6 +353,7 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
   const auto bytes = profile.gradient_bytes();
   Interlude interlude(world);
   profile.pack_s_per_byte = copy_s_per_byte(bytes, interlude);
+  profile.pass_s_per_byte = pass_s_per_byte(bytes, interlude);
   options.progress("requests to servers");
   profile_servers(subject, world, rounds, profile);
   profile.copy_s_per_byte = download_s_per_byte(subject.parameters(), work.device, bytes);

@@ -43,6 +43,7 @@ plan::Profile in_state(plan::Profile profile, const TimedStep& now) {
     codec.decode_s_per_byte *= backward;
   }
   profile.pack_s_per_byte *= backward;
+  profile.pass_s_per_byte *= backward;
   profile.server_s_per_byte *= backward;
   const double step = profile.forward_s.p50 + profile.backward_s.p50 + profile.optimizer_s.p50 + other;
   profile.step_s = scaled(profile.step_s, step / profile.step_s.p50);
