@@ -78,6 +78,10 @@ bool at_own_pace(const sync::Course& course) {
   });
 }
 
+double seconds_of(const sync::Exchange& pass, const Simulation& simulation) {
+  return pass.touched * simulation.touch_s + pass.copied * simulation.copy_s;
+}
+
 bool saves_memory(const Saving& saving) { return saving.shard != Saving::Shard::none || saving.recompute_every > 0; }
 
 void check(const Network& network, const Job& job) {
@@ -136,7 +140,7 @@ double Simulation::passes(const sync::Course& course, sync::Moment moment, bool 
   for (const auto& one : course) {
     const bool of_loop = one.of == sync::Exchange::Of::gradient;
     if (one.what == What::pass && !of_loop && one.start == moment && one.late == late) {
-      seconds += one.touched * touch_s + one.copied * copy_s;
+      seconds += seconds_of(one, *this);
     }
   }
   return seconds;
@@ -147,7 +151,7 @@ double Simulation::laid_out(const sync::Course& course) const {
   double seconds = 0;
   for (const auto& one : course) {
     if (one.what == What::pass && one.of == sync::Exchange::Of::gradient) {
-      seconds += one.touched * touch_s + one.copied * copy_s;
+      seconds += seconds_of(one, *this);
     }
   }
   return seconds;
