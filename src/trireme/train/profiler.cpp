@@ -237,37 +237,46 @@ class Interlude {
   int times_ = 0;
 };
 
-// Of what was just written, to where it is not.
-double copy_s_per_byte(std::size_t bytes, Interlude& interlude) {
+// The usual time of `act`, each time after an interlude and `prepare`.
+template <typename Prepare, typename Act>
+double usual_seconds(Interlude& interlude, const Prepare& prepare, const Act& act) {
   constexpr int kTimes = 9;
-  bytes = std::clamp<std::size_t>(bytes, 1 << 16, 16 << 20);
-  std::vector<char> from(bytes), to(bytes);
   std::vector<double> times;
   for (int k = 0; k < kTimes; ++k) {
     interlude();
-    std::ranges::fill(from, static_cast<char>(k));
+    prepare(k);
     const double begin = now_seconds();
-    std::memcpy(to.data(), from.data(), bytes);
+    act();
     asm volatile("" ::: "memory");
     times.push_back(now_seconds() - begin);
   }
-  return median(times) / static_cast<double>(bytes);
+  return median(times);
+}
+
+// As much memory as a model has, within reason.
+std::size_t like_model(std::size_t bytes) { return std::clamp<std::size_t>(bytes, 1 << 16, 16 << 20); }
+
+// Of what was just written, to where it is not.
+double copy_s_per_byte(std::size_t bytes, Interlude& interlude) {
+  bytes = like_model(bytes);
+  std::vector<char> from(bytes), to(bytes);
+  return usual_seconds(
+             interlude, [&](int k) { std::ranges::fill(from, static_cast<char>(k)); },
+             [&] { std::memcpy(to.data(), from.data(), bytes); }) /
+         static_cast<double>(bytes);
 }
 
 // As strategies mix weights: two vectors are read, one of them written.
 double pass_s_per_byte(std::size_t bytes, Interlude& interlude) {
-  constexpr int kTimes = 9, kTouched = 3;
-  const std::size_t elements = std::clamp<std::size_t>(bytes, 1 << 16, 16 << 20) / sizeof(float);
+  constexpr int kTouched = 3;
+  const std::size_t elements = like_model(bytes) / sizeof(float);
   std::vector<float> own(elements, 1.0f), theirs(elements, 2.0f);
-  std::vector<double> times;
-  for (int k = 0; k < kTimes; ++k) {
-    interlude();
-    const double begin = now_seconds();
-    for (std::size_t i = 0; i < elements; ++i) own[i] += 0.5f * (theirs[i] - own[i]);
-    asm volatile("" ::: "memory");
-    times.push_back(now_seconds() - begin);
-  }
-  return median(times) / static_cast<double>(kTouched * elements * sizeof(float));
+  const double seconds = usual_seconds(
+      interlude, [](int) {},
+      [&] {
+        for (std::size_t i = 0; i < elements; ++i) own[i] += 0.5f * (theirs[i] - own[i]);
+      });
+  return seconds / static_cast<double>(kTouched * elements * sizeof(float));
 }
 
 // To the host and back, where the model is not there.
