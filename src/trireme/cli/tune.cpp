@@ -62,12 +62,7 @@ void print(const Tuning& tuning, std::string_view transport, double seconds, boo
 }
 
 int ranks_of_a_host(int ranks) {
-  int local = net::world_from_environment().local_size;
-  // On emulated hosts all ranks are on this one.
-  if (const char* hosts = std::getenv("TRIREME_HOSTS"); hosts != nullptr) {
-    const auto network = net::parse_emulated_network(hosts, net::kNoLimit, net::kNoLatency);
-    if (network.hosts > 0) local = ranks / network.hosts;
-  }
+  const int local = net::workers_beside(net::world_from_environment().local_size);
   return local >= 1 && ranks % local == 0 ? local : ranks;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/net/emulate/network.h"
 #include "trireme/net/environment.h"
 #include "trireme/net/rendezvous.h"
 #include "trireme/net/tcp_channel.h"
@@ -43,7 +44,7 @@ std::unique_ptr<Transport> connect_tcp(const WorldSpec& spec, const ConnectOptio
 TcpTransport::TcpTransport(const WorldSpec& spec, const ConnectOptions& options, const Key& key, DoorLimits limits)
     : rank_(spec.rank),
       size_(spec.size),
-      ranks_on_host_(spec.local_size),
+      ranks_on_host_(workers_beside(spec.local_size)),
       payload_checksum_(options.payload_checksum),
       contacts_(static_cast<std::size_t>(spec.size)) {
   if (size_ < 1 || rank_ < 0 || rank_ >= size_) {

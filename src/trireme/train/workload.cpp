@@ -10,6 +10,7 @@
 #include "trireme/base/error.h"
 #include "trireme/data/open.h"
 #include "trireme/net/cores.h"
+#include "trireme/net/emulate/network.h"
 
 namespace trireme::train {
 
@@ -49,9 +50,10 @@ torch::Tensor first_samples(const Workload& work, std::int64_t count) {
   return work.data.train->get(indices).input.to(work.device);
 }
 
-int compute_threads(const Config& config, int workers_on_host) {
+int compute_threads(const Config& config, int workers_started) {
   if (config.threads > 0) return static_cast<int>(config.threads);
-  return config.deterministic ? 1 : std::max(1, net::usable_cores() / std::max(1, workers_on_host));
+  return config.deterministic ? 1
+                              : std::max(1, net::usable_cores() / std::max(1, net::workers_beside(workers_started)));
 }
 
 void set_compute_threads(int threads) {

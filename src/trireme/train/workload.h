@@ -26,9 +26,9 @@ data::Splits open_data(const Config& config);
 // The inputs of the first training samples, as many as there are of so many, on the device.
 torch::Tensor first_samples(const Workload& work, std::int64_t count);
 
-// Compute threads of this worker: what was asked for, or its share of the cores; 1 with --deterministic, where the
-// number of threads must not depend on the number of workers.
-int compute_threads(const Config& config, int workers_on_host);
+// Compute threads of one of the workers that were started together: what was asked for, or its share of its host's
+// cores; 1 with --deterministic, where the number of threads must not depend on the number of workers.
+int compute_threads(const Config& config, int workers_started);
 // For LibTorch and its BLAS, of the calling thread and all later ones.
 void set_compute_threads(int threads);
 

@@ -8,6 +8,8 @@
 // both directions at once, as an Ethernet cable has. Latency is added where a packet leaves its host. Nothing of this
 // is seen on the machine's own network, and all of it goes when this object and the workers do.
 #pragma once
+#include <sched.h>
+
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ class EmulatedHosts {
   explicit EmulatedHosts(const EmulatedNetwork& network);
 
   const Fd& network_namespace(int host) const { return hosts_[static_cast<std::size_t>(host)]; }
+  // Those of this process's that are the host's own; where there are fewer than hosts, one that it shares.
+  cpu_set_t cores(int host) const;
 
  private:
   Fd switch_;
@@ -31,6 +35,9 @@ class EmulatedHosts {
 
 // Where the others reach a host, within the emulated network alone.
 std::string emulated_address(int host);
+
+// Of `all` cores those of a host: as many each, side by side.
+cpu_set_t cores_of_host(int host, int hosts, const cpu_set_t& all);
 
 // The commands for `ip` inside a host, and for `tc` that shape what leaves `device`. Of use to tests.
 std::vector<std::string> host_commands(int host, const EmulatedNetwork& network);

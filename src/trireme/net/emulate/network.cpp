@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 
 #include "trireme/base/error.h"
@@ -92,6 +94,12 @@ EmulatedNetwork parse_emulated_network(std::string_view hosts, std::string_view 
                                   bandwidth != kNoLimit ? "--bandwidth" : "--latency"));
   }
   return network;
+}
+
+int workers_beside(int started) {
+  const char* hosts = std::getenv("TRIREME_HOSTS");
+  const int emulated = hosts ? parse_emulated_network(hosts, kNoLimit, kNoLatency).hosts : 0;
+  return emulated > 0 ? std::max(1, started / emulated) : started;
 }
 
 void check_emulated_network(const EmulatedNetwork& network, std::int64_t workers, std::string_view transport) {

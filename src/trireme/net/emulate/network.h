@@ -23,6 +23,9 @@ inline constexpr std::string_view kNoHosts = "none", kNoLimit = "unlimited", kNo
 // may be written.
 EmulatedNetwork parse_emulated_network(std::string_view hosts, std::string_view bandwidth, std::string_view latency);
 
+// Of so many workers that a launcher started how many are on the host of one of them, which runs here.
+int workers_beside(int started);
+
 // That so many workers over this transport can be spread over its hosts. Throws ConfigError.
 void check_emulated_network(const EmulatedNetwork& network, std::int64_t workers, std::string_view transport);
 

@@ -8,6 +8,7 @@
 // is killed by the kernel when the guardian dies (parent-death signal), and the launcher, a subreaper too, sweeps what
 // is left then.
 #pragma once
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 #include <csignal>
@@ -27,6 +28,7 @@ struct WorkerStart {
   int in = -1, out = -1, err = -1;       // become 0, 1 and 2; -1: inherited
   int keep = -1;                         // inherited under its own number
   int network = -1;                      // the namespace it lives in; -1: ours
+  std::optional<cpu_set_t> cores;        // that it may use; none: ours
 };
 
 struct GuardianSpec {

@@ -115,6 +115,7 @@ void GuardianProcess::become_worker(const WorkerStart& start, int index, pid_t g
   if (start.keep >= 0) ::fcntl(start.keep, F_SETFD, 0);
   ::setrlimit(RLIMIT_NOFILE, &spec_.open_files);
   ::sigprocmask(SIG_SETMASK, &spec_.signal_mask, nullptr);
+  if (start.cores) ::sched_setaffinity(0, sizeof *start.cores, &*start.cores);
   if (start.network < 0 || ::setns(start.network, CLONE_NEWNET) == 0) {
     ::execve(spec_.program.c_str(), pointers(spec_.arguments).data(), pointers(start.environment).data());
   }

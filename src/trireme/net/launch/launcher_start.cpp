@@ -141,6 +141,7 @@ void Launcher::start() {
     if (hosts_) {
       int host = spec_.host_of(rank);
       worker.network = hosts_->network_namespace(host).get();
+      worker.cores = hosts_->cores(host);
       common["TRIREME_BIND"] = emulated_address(host);
     }
     worker.environment = worker_environment(common, rank, local, worker.keep);
