@@ -62,7 +62,7 @@ TEST(Prediction, SaysWhyThereIsNone) {
 TEST(Prediction, ClusterFitsWhatWasMeasured) {
   Config config;
   config.workers = 4;
-  auto real = cluster_here(config, "shm", 4, 1);
+  auto real = cluster_here(config, "shm", 4);
   EXPECT_EQ(real.workers(), 4);
   EXPECT_TRUE(real.shares_memory());
   auto& inside = real.nodes.front().inside;
@@ -95,7 +95,7 @@ TEST(Prediction, HostsThatAreEmulated) {
   config.hosts = "ns:4";
   config.bandwidth = "100mbit";
   config.latency = "1ms";
-  const auto cluster = cluster_here(config, "tcp", 4, 1);
+  const auto cluster = cluster_here(config, "tcp", 4);
   EXPECT_EQ(cluster.node_count(), 4);
   EXPECT_GE(cluster.links.front().message.start, 1e-3);
   EXPECT_DOUBLE_EQ(cluster.links.front().message.slope, 8e-8);

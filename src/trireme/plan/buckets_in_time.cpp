@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace trireme::plan {
 namespace {
 
 // What ranks tell each other with every exchange, besides one number for each parameter: grad/reducer.cpp.
 constexpr std::size_t kNotes = 7;
+constexpr double kEver = std::numeric_limits<double>::infinity();
 
 // Straight lines between what was measured, the last one going on; never falling.
 double interpolate(const std::vector<std::pair<double, double>>& points, double bytes) {
@@ -99,26 +101,39 @@ void BucketsInTime::in_line(std::span<double> now, std::span<const double> facto
   notes(now, told);
 }
 
-// While a bucket travels, compute of one second takes 1 / (1 − θ).
-double BucketsInTime::computed(std::size_t r, double undisturbed, std::size_t buckets) {
-  auto& [now, done, bucket] = computing_[r];
-  double left = undisturbed - done;
-  done = undisturbed;
-  for (; bucket < buckets; ++bucket) {
-    const auto& times = last_[bucket];
-    const double before = std::max(0.0, times.begin[r] - now);
-    if (left <= before) return now += left;
-    now += before;
-    left -= before;
-    const double rest = times.end[r] - now;
-    if (rest <= 0) continue;  // one of another lane went on for longer
-    // None while it waits for other ranks.
-    const double rate = 1 - sim_.theft * std::min(1.0, buckets_[bucket].alone_s / (times.end[r] - times.begin[r]));
-    if (left <= rate * rest) return now += rate > 0 ? left / rate : rest;
-    now += rest;
-    left -= rate * rest;
+void BucketsInTime::walk(Computing& on, std::size_t r, std::size_t buckets, double undisturbed, double at) const {
+  while (on.done < undisturbed && on.now < at) {
+    double until = at, rate = 1;
+    if (on.bucket < buckets) {
+      const auto& times = last_[on.bucket];
+      if (on.now >= times.end[r]) {
+        ++on.bucket;
+        continue;
+      }
+      const bool travels = on.now >= times.begin[r];
+      if (travels) rate = times.rate[r];
+      until = std::min(at, travels ? times.end[r] : times.begin[r]);
+    }
+    const double needs = rate > 0 ? (undisturbed - on.done) / rate : kEver;
+    if (needs <= until - on.now) {
+      on.now += needs;
+      on.done = undisturbed;
+      return;
+    }
+    on.done += rate * (until - on.now);
+    on.now = until;
   }
-  return now += left;
+}
+
+double BucketsInTime::computed(std::size_t r, double undisturbed, std::size_t buckets) {
+  walk(computing_[r], r, buckets, undisturbed, kEver);
+  return computing_[r].now;
+}
+
+double BucketsInTime::left(std::size_t r, double undisturbed, std::size_t buckets, double at) const {
+  auto then = computing_[r];
+  walk(then, r, buckets, undisturbed, at);
+  return undisturbed - then.done;
 }
 
 void BucketsInTime::in_background(std::span<double> now, std::span<const double> factor, Told& told) {
@@ -140,10 +155,13 @@ void BucketsInTime::in_background(std::span<double> now, std::span<const double>
     for (std::size_t r = 0; r < now.size(); ++r) times.begin[r] = std::max({times.begin[r], lane[r], wire[r]});
     times.end = times.begin;
     sim_.clock.run(bucket.legs, times.end);
-    // While there is compute left the exchange waits for its turn.
+    times.rate.resize(now.size());
     for (std::size_t r = 0; r < now.size(); ++r) {
-      const double left = zero[r] + sim_.cost.backward * factor[r] + packed - times.begin[r];
-      times.end[r] += std::clamp(left, 0.0, sim_.turns_s(bucket.legs));
+      const double rest = left(r, zero[r] + sim_.cost.backward * factor[r] + packed, b, times.begin[r]);
+      const auto longer = sim_.together(bucket.legs, rest);
+      times.end[r] += longer.exchange_s;
+      const double meanwhile = std::min(times.end[r] - times.begin[r], rest + longer.compute_s);
+      times.rate[r] = meanwhile > 0 ? 1 - std::min(1.0, longer.compute_s / meanwhile) : 1;
     }
     lane = times.end;
     // Exchanges on several lanes share the wire, not the waiting for it.

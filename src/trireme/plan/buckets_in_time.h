@@ -33,13 +33,14 @@ class BucketsInTime {
     Legs legs;
     double alone_s = 0, latency_s = 0;
   };
-  // When a bucket was full, and its exchange began and ended: by rank.
+  // By rank.
   struct Times {
-    std::vector<double> full, begin, end;
+    std::vector<double> full, begin, end;  // when a bucket was full, and its exchange began and ended
+    std::vector<double> rate;              // of compute meanwhile: 1 is undisturbed
   };
   // A rank's compute in this backward, so far.
   struct Computing {
-    double now, undisturbed;
+    double now, done;    // the time, and that at which as much would have been done undisturbed
     std::size_t bucket;  // beside it
   };
   void plan();
@@ -49,6 +50,10 @@ class BucketsInTime {
   // When a rank's compute has come so far as it would have by `undisturbed`, with the first so many buckets beside it.
   // Asked in the order of time.
   double computed(std::size_t r, double undisturbed, std::size_t buckets);
+  // What it still lacks of that at a time.
+  double left(std::size_t r, double undisturbed, std::size_t buckets, double at) const;
+  // Goes on until so much is done or it is so late.
+  void walk(Computing& on, std::size_t r, std::size_t buckets, double undisturbed, double at) const;
   void notes(std::span<double> now, Told& told);
   void account(const OneBucket& bucket, const Times& times, Told& told) const;
 

@@ -42,7 +42,8 @@ double OwnPace::compute(int worker, double now) {
   auto& one = workers_[static_cast<std::size_t>(worker)];
   const double forward = sim_.cost.forward * one.factor;
   const double own = sim_.cost.backward * one.factor;
-  const double backward = own + sim_.taken(std::exchange(one.stolen_s, 0.0), forward + own);
+  const double backward = own + std::exchange(one.taken_s, 0.0);
+  one.computes_until_s = now + forward + backward;
   sim_.event(result_, "forward", "compute", worker, now, now + forward, one.step);
   sim_.event(result_, "backward", "compute", worker, now + forward, now + forward + backward, one.step);
   if (counts(worker)) {
@@ -53,6 +54,12 @@ double OwnPace::compute(int worker, double now) {
     }
   }
   return now + forward + backward;
+}
+
+void OwnPace::disturb(int worker, double from, double lasts, double share) {
+  const double left = compute_left(worker, from);
+  const double most = share < 1 ? left * share / (1 - share) : left > 0 ? lasts : 0;
+  workers_[static_cast<std::size_t>(worker)].taken_s += std::min(share * lasts, most);
 }
 
 double OwnPace::optimize(int worker, double now) {

@@ -1,6 +1,7 @@
 // What simulations of workers at their own pace have in common: events in the order of time, tickets, compute, and the
 // books. Private to the simulator.
 #pragma once
+#include <algorithm>
 #include <functional>
 #include <queue>
 #include <vector>
@@ -39,13 +40,21 @@ class OwnPace {
   virtual ~OwnPace() = default;
   Simulated run();
 
+  // Seconds of compute that a worker in the midst of it has left at a time.
+  double compute_left(int worker, double at) const {
+    return std::max(0.0, workers_[static_cast<std::size_t>(worker)].computes_until_s - at);
+  }
+  // Something goes on from `from` for so long that takes a share of each second in which the worker computes.
+  void disturb(int worker, double from, double lasts, double share);
+
  protected:
   OwnPace(Simulation& simulation, bool shares_tickets);
 
   struct Worker {
     std::int64_t step = 0;         // that it is in
     double begun_s = 0;            // of its step
-    double stolen_s = 0;           // from compute to come
+    double computes_until_s = 0;   // as far as that was known when it began
+    double taken_s = 0;            // meanwhile, and so from its next compute
     double factor = 1;             // of compute in this step
     double zero_s = 0, end_s = 0;  // of its steps that count
     sync::Course course;

@@ -26,8 +26,8 @@ Pace::Pace(const Network& network, const Profile& profile, int learners, std::ui
   for (int r = 0; r < ranks; ++r) {
     const auto& node = network.node(r);
     const int here = std::min(node.workers, ranks);
-    base_.push_back(crowding(here * learners, each, node.cores) / crowding(profile.beside, each, node.cores) /
-                    node.compute);
+    const int there = profile.cores > 0 ? profile.cores : node.cores;
+    base_.push_back(crowding(here * learners, each, node.cores) / crowding(profile.beside, each, there) / node.compute);
   }
   if (noise) residuals_ = profile.residuals;
   for (const auto& straggler : network.cluster().stragglers) {

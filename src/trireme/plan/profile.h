@@ -68,6 +68,7 @@ struct Profile {
   int batch = 1;        // samples of a worker and step
   int threads = 1;      // of each worker
   int beside = 1;       // workers that computed at the same time on the host
+  int cores = 0;        // of that host; 0: not known
   Quantiles step_s, forward_s, backward_s, optimizer_s;
   std::vector<LayerProfile> layers;        // empty where the model is no chain
   std::vector<GradientProfile> gradients;  // in the order they become ready

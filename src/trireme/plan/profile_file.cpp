@@ -152,6 +152,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
                   "batch",
                   "threads",
                   "beside",
+                  "cores",
                   "samples",
                   "step_s",
                   "forward_s",
@@ -181,6 +182,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
   profile.batch = static_cast<int>(whole(file, top / "batch", 1, 1 << 30));
   profile.threads = static_cast<int>(whole(file, top / "threads", 1, 1 << 20));
   profile.beside = static_cast<int>(whole(file, top / "beside", 1, 1 << 20));
+  if (file.has(top / "cores")) profile.cores = static_cast<int>(whole(file, top / "cores", 0, 1 << 20));
   profile.samples = file.number(top / "samples");
   profile.step_s = quantiles(file, top / "step_s");
   profile.forward_s = quantiles(file, top / "forward_s");
@@ -216,6 +218,7 @@ ordered_json to_json(const Profile& profile) {
           {"batch", profile.batch},
           {"threads", profile.threads},
           {"beside", profile.beside},
+          {"cores", profile.cores},
           {"samples", profile.samples},
           {"step_s", json_of(profile.step_s)},
           {"forward_s", json_of(profile.forward_s)},

@@ -1,6 +1,7 @@
 #include "trireme/plan/servers_in_time.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "trireme/collective/schedule.h"
 
@@ -23,9 +24,10 @@ double hop_of(const Network& network, const Profile& profile) {
 
 }  // namespace
 
-ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency)
+ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency, OwnPace& those)
     : sim_(simulation),
       consistency_(consistency),
+      workers_(those),
       coded_(!simulation.coding.none()),
       hop_s_(hop_of(simulation.all, simulation.profile)),
       nics_(simulation.all) {
@@ -90,6 +92,7 @@ ServersInTime::Pushed ServersInTime::push(int worker, double now) {
     pushed.arrived_s = std::max(pushed.arrived_s, arrived);
     pushed.latency_s = std::max(
         pushed.latency_s, near || worker == server.place ? 3 * hop_s_ : 2 * sim_.all.latency(worker, server.place));
+    passes_by(server, worker, now);
     take(number, worker, arrived, pushed);
   }
   pushed.bandwidth_s = std::max(0.0, pull_alone(worker) - pushed.latency_s);
@@ -123,9 +126,7 @@ void ServersInTime::take(std::size_t number, int worker, double arrived, Pushed&
   server.held.push_back({worker, clock + 1, arrived});
   double work = decode_s_;
   apply(server, work);
-  const double begin = std::max(arrived, server.busy_s);
-  server.busy_s = begin + work;
-  charge(server, work, pushed);
+  server.busy_s = works(server, std::max(arrived, server.busy_s), work);
   answer(number, server.busy_s, pushed);
 }
 
@@ -149,8 +150,7 @@ void ServersInTime::answer(std::size_t number, double now, Pushed& pushed) {
     }
     const auto place = static_cast<std::size_t>(at->worker);
     const double work = in_place(at->worker, server) && !coded_ ? give_s_ : encode_s_;
-    server.busy_s = std::max(server.busy_s, now) + work;
-    charge(server, work, pushed);
+    server.busy_s = works(server, std::max(server.busy_s, now), work);
     server.read_version[place] = server.version;
     server.read_applied[place] = server.applied[place];
     pushed.answers.push_back({number, at->worker, server.busy_s});
@@ -162,18 +162,38 @@ double ServersInTime::deliver(const Answer& answer) {
   const auto& server = servers_[answer.server];
   const auto place = static_cast<std::size_t>(answer.worker);
   const bool near = in_place(answer.worker, server);
+  passes_by(server, answer.worker, answer.at_s);
   const double there = send(server.place, answer.worker, message_bytes_, answer.at_s, near) + (near ? hop_s_ : 0);
   there_s_[place] = std::max(there_s_[place], there);
   return --missing_[place] == 0 ? there_s_[place] : -1;
 }
 
-// What a server computes it takes from its node's workers alike.
-void ServersInTime::charge(const Server& server, double work_s, Pushed& pushed) {
-  const int node = sim_.all.topology().place(sim_.all.worker(server.place)).node;
-  const auto found = on_node_.find(node);
-  if (found == on_node_.end() || work_s <= 0) return;
-  const double each = work_s / static_cast<double>(found->second.size());
-  for (int worker : found->second) pushed.taken.emplace_back(worker, each);
+// On a core whose worker waits, or else on half of one on which a worker computes, for as long as it does.
+double ServersInTime::works(const Server& server, double begin, double work_s) {
+  const auto busy = computing(server, begin);
+  const auto cores = static_cast<std::size_t>(sim_.all.node(server.place).cores);
+  if (busy.size() * static_cast<std::size_t>(std::max(sim_.profile.threads, 1)) < cores) return begin + work_s;
+  double together = work_s;
+  for (int worker : busy) together = std::min(together, workers_.compute_left(worker, begin));
+  const auto each = 2 * work_s / static_cast<double>(busy.size());
+  for (int worker : busy) workers_.disturb(worker, begin, each, kHalf);
+  return begin + work_s + together;
+}
+
+// Of an exchange that goes both ways at once it is half.
+void ServersInTime::passes_by(const Server& server, int worker, double begin) {
+  if (worker == server.place || in_place(worker, server)) return;
+  const double lasts = sim_.all.message(worker, server.place, message_bytes_);
+  for (int other : computing(server, begin)) workers_.disturb(other, begin, lasts, kHalf * sim_.theft);
+}
+
+std::vector<int> ServersInTime::computing(const Server& server, double at) const {
+  std::vector<int> workers;
+  const auto found = on_node_.find(sim_.all.topology().place(sim_.all.worker(server.place)).node);
+  if (found == on_node_.end()) return workers;
+  std::ranges::copy_if(found->second, std::back_inserter(workers),
+                       [&](int worker) { return workers_.compute_left(worker, at) > 0; });
+  return workers;
 }
 
 }  // namespace trireme::plan

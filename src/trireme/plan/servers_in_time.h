@@ -6,10 +6,10 @@
 // server applies what has become visible and answers the pulls that may be answered, one after the other.
 #pragma once
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "trireme/plan/nics.h"
+#include "trireme/plan/own_pace.h"
 #include "trireme/plan/simulation.h"
 #include "trireme/ps/clock.h"
 
@@ -17,7 +17,7 @@ namespace trireme::plan {
 
 class ServersInTime {
  public:
-  ServersInTime(Simulation& simulation, ps::Consistency consistency);
+  ServersInTime(Simulation& simulation, ps::Consistency consistency, OwnPace& those);
 
   // A server's answer to a pull, ready to leave.
   struct Answer {
@@ -29,7 +29,6 @@ class ServersInTime {
     std::uint64_t staleness = 0;                          // of the share with most
     double arrived_s = 0;                                 // at the last server
     std::vector<Answer> answers;                          // that leave servers because of it
-    std::vector<std::pair<int, double>> taken;            // from compute, by worker: seconds of servers on its node
     double latency_s = 0, bandwidth_s = 0, coding_s = 0;  // of this push and a pull, alone
   };
   // A worker's push, and the pull that goes with it, leave at `now`. Calls come in the order of time.
@@ -60,10 +59,15 @@ class ServersInTime {
   void answer(std::size_t number, double now, Pushed& pushed);
   bool in_place(int worker, const Server& server) const;
   double send(int from, int to, double bytes, double now, bool in_place);
-  void charge(const Server& server, double work_s, Pushed& pushed);
+  // A server works for so long on its own: when it is done if it begins at `begin`.
+  double works(const Server& server, double begin, double work_s);
+  // A message between a server and a worker of another node takes from those who compute on the server's.
+  void passes_by(const Server& server, int worker, double begin);
+  std::vector<int> computing(const Server& server, double at) const;  // of its node's workers
 
   Simulation& sim_;
   const ps::Consistency consistency_;
+  OwnPace& workers_;
   const bool coded_;
   const double hop_s_;  // of a request within a host
   Nics nics_;

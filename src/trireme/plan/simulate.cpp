@@ -35,11 +35,15 @@ StepCost cost_of(const Profile& profile) {
   return cost;
 }
 
+bool has_spare_core(const Network& network, const Job& job) {
+  const auto& node = network.node(0);
+  return std::min(network.ranks(), node.workers) * std::max(job.profile->threads, 1) < node.cores;
+}
+
 // As grad/spare_core.h decides.
 bool in_line_of(const Network& network, const Job& job) {
   if (job.turn != Job::Turn::as_train) return job.turn == Job::Turn::in_line;
-  const auto& node = network.node(0);
-  return network.shares_memory() && network.ranks() * std::max(job.profile->threads, 1) >= node.cores;
+  return network.shares_memory() && !has_spare_core(network, job);
 }
 
 // How many steps lie between two means, where there are any; 1 elsewhere. Looked at long after any warm-up.
@@ -118,6 +122,7 @@ Simulation::Simulation(const Network& whole, const Job& of)
       touch_s(model_bytes * (profile.pass_s_per_byte > 0 ? profile.pass_s_per_byte : profile.pack_s_per_byte / 2)),
       copy_s(model_bytes * profile.pack_s_per_byte),
       downloads_s(profile.device.starts_with("cpu") ? 0 : 2 * model_bytes * profile.copy_s_per_byte),
+      spare(has_spare_core(network, of)),
       in_line(in_line_of(network, of)),
       theft(in_line ? 1 : profile.slowdown),
       handover_s(profile.request_s / 2),  // a request to a server wakes four threads one after the other, this two
@@ -157,9 +162,31 @@ double Simulation::laid_out(const sync::Course& course) const {
   return seconds;
 }
 
-// While they go on, compute of one second takes 1 / (1 − θ).
-double Simulation::taken(double stolen, double compute_s) const {
-  return theft < 1 ? std::min(stolen, compute_s * theft / (1 - theft)) : stolen;
+// While bytes travel, compute of one second takes 1 / (1 − θ). Where no core is spare the two compute by halves, and
+// each collective waits for its turn.
+Simulation::Together Simulation::together(const Legs& legs, double compute_s) {
+  Together longer;
+  double left = compute_s;
+  const auto travels = [&](double seconds) {
+    const double meanwhile = theft < 1 ? std::min(left, (1 - theft) * seconds) : 0;
+    longer.compute_s += theft < 1 ? meanwhile * theft / (1 - theft) : left > 0 ? seconds : 0;
+    left -= meanwhile;
+  };
+  const auto computes = [&](double seconds) {
+    if (spare) return travels(seconds);
+    const double both = std::min(left, seconds);
+    longer.compute_s += both;
+    longer.exchange_s += both;
+    left -= both;
+  };
+  travels(handover_s);
+  for (const Leg& leg : legs.legs) {
+    computes(leg.before_s);
+    if (left > 0) longer.exchange_s += profile.turn_s;
+    travels(clock.alone({{leg}, 0, 0}));
+  }
+  computes(legs.after_s);
+  return longer;
 }
 
 Legs Simulation::legs_of(sync::Exchange::Of of) const {

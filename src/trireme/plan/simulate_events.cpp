@@ -20,7 +20,7 @@ class WithServers : public OwnPace {
       : OwnPace(simulation, exchange_of(simulation).clock.async),
         code_(simulation.coding.message()),
         coded_(!simulation.coding.none()),
-        servers_(simulation, exchange_of(simulation).clock),
+        servers_(simulation, exchange_of(simulation).clock, *this),
         states_(workers_.size()) {}
 
  private:
@@ -83,7 +83,6 @@ class WithServers : public OwnPace {
       }
     }
     access(Access::What::apply, worker, pushed.arrived_s);
-    steal(pushed, worker);
     send_answers(pushed.answers);
     end_step(worker, now);
   }
@@ -97,14 +96,6 @@ class WithServers : public OwnPace {
         const double decoded = there + (coded_ ? code_.decode_s + sim_.touch_s : 0);
         events_.put(decoded, [this, who = one.worker](double then) { answered(who, then); });
       });
-    }
-  }
-
-  // What servers compute they take from workers of their nodes that compute; who pushed waits for them.
-  void steal(const ServersInTime::Pushed& pushed, int pusher) {
-    for (const auto& [who, seconds] : pushed.taken) {
-      if (who != pusher && !state(who).waiting)
-        workers_[static_cast<std::size_t>(who)].stolen_s += sim_.theft * seconds;
     }
   }
 
@@ -159,8 +150,10 @@ class InPairs : public OwnPace {
     const double merge_s = 4 * sim_.touch_s;
     const double begin = std::max(arrived, state(peer).busy_s);
     state(peer).busy_s = begin + merge_s;
-    workers_[static_cast<std::size_t>(peer)].stolen_s +=
-        sim_.theft * (merge_s + sim_.network.message(worker, peer, bytes) + sim_.handover_s);
+    disturb(peer, now, sim_.network.message(worker, peer, bytes) + sim_.handover_s, sim_.theft);
+    events_.put(begin, [=, this](double then) {
+      disturb(peer, then, (sim_.spare ? 1 : 2) * merge_s, sim_.spare ? sim_.theft : kHalf);
+    });
     if (sim_.job.observe) {
       const auto size = static_cast<std::uint64_t>(bytes);
       sim_.job.observe({worker, peer, 0, static_cast<std::uint64_t>(kHeader), now, arrived});

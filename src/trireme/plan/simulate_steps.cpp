@@ -23,7 +23,7 @@ class Steps {
       : sim_(simulation),
         now_(static_cast<std::size_t>(simulation.ranks)),
         free_(now_.size()),
-        stolen_(now_.size()),
+        beside_(now_.size()),
         factor_(now_.size(), 1.0),
         courses_(now_.size()),
         nics_(simulation.network) {
@@ -71,9 +71,8 @@ class Steps {
   void compute(double seconds, double Breakdown::*part, const char* name, std::int64_t k) {
     for (std::size_t r = 0; r < now_.size(); ++r) {
       const double begin = now_[r];
-      const double own = seconds * factor_[r], taken = sim_.taken(stolen_[r], own);
-      now_[r] += own + taken;
-      stolen_[r] -= taken;
+      const double own = seconds * factor_[r];
+      now_[r] += own + beside_[r].take(own);
       if (!counts_) continue;
       result_.workers[r].compute_s += now_[r] - begin;
       if (r == 0) result_.breakdown_s.*part += now_[r] - begin;
@@ -130,9 +129,8 @@ class Steps {
     for (std::size_t r = 0; r < times.size(); ++r) times[r] = std::max(times[r], free_[r]) + 3 * differences;
     const auto begins = times;
     sim_.clock.run(legs, times);
-    if (!blocking) {
-      for (double& time : times) time += sim_.turns_s(legs);
-    }
+    const auto longer = blocking ? Simulation::Together{} : sim_.together(legs, compute_between(one));
+    for (double& time : times) time += longer.exchange_s;
     const double alone = sim_.clock.alone(legs);
     account(begins[0], times[0], alone, sim_.clock.latency(legs), legs.coding_s);
     for (std::size_t r = 0; r < times.size(); ++r) {
@@ -145,9 +143,20 @@ class Steps {
     }
     for (std::size_t r = 0; r < times.size(); ++r) {
       free_[r] = times[r];
-      stolen_[r] += sim_.theft * (alone + sim_.handover_s);
+      beside_[r].add(longer.compute_s, 1);
     }
     pending_.push_back({std::move(times), one.wait, k + one.later});
+  }
+
+  // What a worker computes from the moment that something is started to that where it is waited for.
+  double compute_between(const Exchange& one) const {
+    const auto& cost = sim_.cost;
+    const double step = cost.forward + cost.backward + cost.optimizer + cost.other;
+    const auto until = [&](Moment at) {
+      const double computed = at == Moment::before_forward ? 0 : cost.forward + cost.backward;
+      return at == Moment::after_step ? computed + cost.optimizer : computed;
+    };
+    return one.later * step + until(one.wait) - until(one.start);
   }
 
   void account(double begin, double end, double alone, double latency, double coding) {
@@ -218,8 +227,8 @@ class Steps {
     ends[from] = std::max(ends[from], end);
     ends[to] = std::max(ends[to], end);
     const double alone = sim_.network.message(one.from, one.to, one.bytes);
-    stolen_[to] += sim_.theft * (alone + sim_.handover_s);
-    if (!sim_.network.shares_memory()) stolen_[from] += sim_.theft * alone;
+    beside_[to].add(sim_.theft * (alone + sim_.handover_s), sim_.theft);
+    if (!sim_.network.shares_memory()) beside_[from].add(sim_.theft * alone, sim_.theft);
     sim_.clock.traffic().add(sim_.network, one.from, one.to, static_cast<std::uint64_t>(one.bytes));
     if (sim_.job.observe) {
       sim_.job.observe({one.from, one.to, 0, static_cast<std::uint64_t>(one.bytes), one.begin, end});
@@ -239,7 +248,7 @@ class Steps {
       for (std::size_t r = 0; r < now_.size(); ++r) now_[r] = std::max(now_[r], one.ends[r]);
       return true;
     });
-    if (pending_.empty() && sim_.theft < 1) std::ranges::fill(stolen_, 0.0);  // it was done while they waited
+    if (pending_.empty() && !sim_.in_line) std::ranges::fill(beside_, Beside{});  // it was done while they waited
   }
 
   // ---- Buckets ----
@@ -271,7 +280,7 @@ class Steps {
   Simulated result_;
   std::vector<double> now_;     // by rank: its training thread
   std::vector<double> free_;    // by rank: its channel
-  std::vector<double> stolen_;  // by rank: what exchanges in the background have taken from compute to come
+  std::vector<Beside> beside_;  // by rank: exchanges in the background
   std::vector<double> factor_;  // by rank, of this step
   std::vector<sync::Course> courses_;
   std::vector<Pending> pending_;

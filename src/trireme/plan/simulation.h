@@ -1,5 +1,6 @@
 // What both ways to simulate start from. Private to the simulator.
 #pragma once
+#include <algorithm>
 #include <string>
 
 #include "trireme/plan/bucket_plan.h"
@@ -13,6 +14,25 @@ namespace trireme::plan {
 // Seconds of a worker's step without any exchange, at the profile's median.
 struct StepCost {
   double forward = 0, backward = 0, optimizer = 0, other = 0;
+};
+
+constexpr double kHalf = 0.5;  // of a core has each of two threads that compute on it
+
+// What goes on behind a worker's back, and so takes from its compute.
+struct Beside {
+  double left_s = 0;  // it has not taken yet
+  double share = 0;   // of each second that it takes while it lasts
+
+  void add(double seconds, double of_each) {
+    left_s += seconds;
+    share = std::max(share, of_each);
+  }
+  // Takes what it takes from so much compute, and says how much that is.
+  double take(double compute_s) {
+    const double taken = share < 1 ? std::min(left_s, compute_s * share / (1 - share)) : left_s;
+    left_s -= taken;
+    return taken;
+  }
 };
 
 class Simulation {
@@ -32,6 +52,7 @@ class Simulation {
   const double touch_s;  // to read or write a vector of the model's length, and to copy one
   const double copy_s;
   const double downloads_s;   // at each moment of a strategy: weights from the device and back; none in backward
+  const bool spare;           // nodes have more cores than workers compute on
   const bool in_line;         // exchanges run on the training thread, as no core is spare
   const double theft;         // θ
   const double handover_s;    // to give another thread something to do and hear that it is done
@@ -43,10 +64,12 @@ class Simulation {
   // Passes of a course at a moment, in seconds: those of the strategy, or of the training loop for it.
   double passes(const sync::Course& course, sync::Moment moment, bool late) const;
   double laid_out(const sync::Course& course) const;
-  // Of `stolen` seconds, which exchanges in the background take while they last, what they take from so much compute.
-  double taken(double stolen, double compute_s) const;
-  // What an exchange in the background waits for its turns while the worker computes: at each of its collectives.
-  double turns_s(const Legs& legs) const { return profile.turn_s * static_cast<double>(legs.legs.size()); }
+  // An exchange in the background, while a worker computes for so long: how much longer each of the two takes than
+  // alone.
+  struct Together {
+    double exchange_s = 0, compute_s = 0;
+  };
+  Together together(const Legs& legs, double compute_s);
   // What every vector that travels is made of.
   Legs legs_of(sync::Exchange::Of of) const;
   double bytes_of(sync::Exchange::Of of) const;

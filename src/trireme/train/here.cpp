@@ -53,13 +53,14 @@ plan::Cluster scaled(plan::Cluster cluster, double latency, double slope) {
   return cluster;
 }
 
-// Of the logarithms of predicted over measured.
+// Of the logarithms of predicted over measured. The largest, which is most like a gradient, counts as all others do.
 double squares(const plan::Cluster& cluster, std::string_view algorithm, const MeasuredExchange& measured) {
   const plan::Network network(cluster);
   double sum = 0;
   for (auto [bytes, seconds] : measured.all_reduce) {
     const double off = std::log(std::max(1e-9, seconds_of(network, algorithm, bytes)) / std::max(1e-9, seconds));
-    sum += off * off;
+    const bool largest = bytes == measured.all_reduce.back().first;
+    sum += (largest ? static_cast<double>(measured.all_reduce.size()) : 1) * off * off;
   }
   return sum;
 }
@@ -71,26 +72,27 @@ LinkModel model_of(std::string_view transport) {
 
 }  // namespace
 
-plan::Cluster cluster_here(const Config& config, std::string_view transport, int workers, int threads) {
+HostsHere hosts_here(const Config& config, int workers) {
+  const int emulated = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency).hosts;
+  const int of_each = static_cast<int>(std::max<std::int64_t>(1, config.workers));
+  const int count = emulated > 0 ? emulated : std::max(1, workers / of_each);
+  return {count, std::max(1, workers / count), std::max(1, net::usable_cores())};
+}
+
+plan::Cluster cluster_here(const Config& config, std::string_view transport, int workers) {
   const bool shares_memory = transport != "tcp";
   auto cluster = plan::host_cluster(workers, model_of(shares_memory ? "shm" : "tcp"));
   cluster.file = "this run";
   cluster.seed = static_cast<std::uint64_t>(config.seed);
   auto& node = cluster.nodes.front();
-  node.cores = std::max(1, net::usable_cores());
+  const auto here = hosts_here(config, workers);
+  node.cores = here.cores;
   node.shares_memory = shares_memory;
   node.memory_bytes = available_memory().value_or(0);
-  if (shares_memory) return cluster;
-
+  if (shares_memory || here.count == 1) return cluster;
+  node.count = here.count;
+  node.workers = here.workers;
   const auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
-  const int hosts = network.hosts > 0
-                        ? network.hosts
-                        : std::max(1, workers / static_cast<int>(std::max<std::int64_t>(1, config.workers)));
-  if (hosts == 1) return cluster;
-  node.count = hosts;
-  node.workers = std::max(1, workers / hosts);
-  // Emulated hosts share the cores of this one.
-  if (network.hosts > 0) node.cores = std::max(node.workers * threads, node.cores / hosts);
   auto& link = cluster.links.front();
   link.message = node.inside.message;
   link.shared = true;
@@ -109,7 +111,7 @@ MeasuredExchange measure_exchange(const Config& config, Communicator& world, std
   if (world.size() == 1) return measured;
   // On a slow network the largest size is one that takes a few hundredths of a second.
   constexpr double kLongest = 0.02;
-  const plan::Network expected(cluster_here(config, world.transport(), world.size(), 1));
+  const plan::Network expected(cluster_here(config, world.transport(), world.size()));
   std::size_t most = std::clamp<std::size_t>(gradient_bytes, 4096, 4 << 20);
   while (most > 4096 && seconds_of(expected, config.algorithm, static_cast<double>(most)) > kLongest) most /= 2;
   std::vector<std::int64_t> agreed{static_cast<std::int64_t>(most)};

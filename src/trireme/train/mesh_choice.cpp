@@ -170,7 +170,7 @@ std::array<std::int64_t, 4> decide(const Config& config, Question& question, Com
 void predict(const Config& config, Question& question, Communicator& world, const plan::Machine& measured,
              ChosenMesh& chosen) {
   auto asked = question.asked;
-  const auto cluster = cluster_here(config, world.transport(), world.size(), 1);
+  const auto cluster = cluster_here(config, world.transport(), world.size());
   const auto& wire = cluster.node_count() > 1 ? cluster.links.front().message : cluster.nodes.front().inside.message;
   asked.machine.latency_s = std::max(wire.start, measured.latency_s);
   asked.machine.bytes_per_s = measured.bytes_per_s;

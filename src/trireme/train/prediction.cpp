@@ -165,8 +165,9 @@ plan::Profile Prediction::own_profile(const DataParallel* net, double samples) c
   profile.machine = machine_fingerprint();
   profile.batch = static_cast<int>(config_.batch * config_.accumulate);
   profile.threads = threads_;
-  profile.beside =
-      config_.hosts == "none" ? static_cast<int>(std::min<std::int64_t>(config_.workers, crew_.size())) : 1;
+  const auto here = hosts_here(config_, crew_.size());
+  profile.beside = here.workers;
+  profile.cores = here.cores;
   profile.samples = samples;
   samples_.fill(profile, net->ready());
   // Backward was measured while buckets travelled beside it.
@@ -199,7 +200,7 @@ void Prediction::slow_workers(plan::Cluster& cluster) {
 
 void Prediction::predict(const DataParallel* net, double samples) {
   told_.emplace();
-  auto cluster = cluster_here(config_, transport_, crew_.size(), threads_);
+  auto cluster = cluster_here(config_, transport_, crew_.size());
   slow_workers(cluster);  // all take part; the first one predicts
   if (crew_.rank() != 0) return;
   try {

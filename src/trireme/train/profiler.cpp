@@ -12,6 +12,7 @@
 #include "trireme/nn/dropout.h"
 #include "trireme/plan/codec_costs.h"
 #include "trireme/train/gradient_noise.h"
+#include "trireme/train/here.h"
 #include "trireme/train/learner.h"
 #include "trireme/train/optimizer.h"
 #include "trireme/train/server_request.h"
@@ -341,7 +342,9 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
   profile.machine = machine_fingerprint();
   profile.batch = static_cast<int>(config.batch);
   profile.threads = torch::get_num_threads();
-  profile.beside = world.size();
+  const auto here = hosts_here(config, world.size());
+  profile.beside = here.workers;
+  profile.cores = here.cores;
   profile.samples = static_cast<double>(work.data.train->size());
 
   options.progress("layers");
