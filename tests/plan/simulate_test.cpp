@@ -108,6 +108,30 @@ TEST(Simulate, ComputeBesideBucketsTakesLonger) {
   EXPECT_NEAR(slow.step_s, simulate(flat_cluster(8, kAlpha, 1e8), job).step_s, kRounding);
 }
 
+// Two threads on one core have half of it each; on two they do not notice each other.
+TEST(Simulate, WhatIsComputedBehindComputeTakesItsCore) {
+  auto profile = plain_profile();
+  profile.codecs = {{"int8", 1e-9, 1e-9, 0.25}};
+  auto job = job_of(profile, "stale-allreduce");
+  job.compress = "int8";
+  auto cluster = flat_cluster(8, kAlpha, kRate);
+  const auto with_cores = [&](int cores) {
+    cluster.nodes[0].cores = cores;
+    return simulate(cluster, job);
+  };
+  const auto spare = with_cores(2), shared = with_cores(1);
+  EXPECT_NEAR(spare.step_s, 0.130, kRounding);
+  EXPECT_GT(spare.exchange_s.coding, 0.030);
+  EXPECT_NEAR(shared.step_s, 0.130 + spare.exchange_s.coding, kRounding);
+
+  // Servers that nobody computes beside have cores enough; with workers out of step somebody does.
+  job.strategy = sync::Choice::parse("ps-bsp");
+  EXPECT_DOUBLE_EQ(with_cores(1).step_s, with_cores(2).step_s);
+  job.strategy = sync::Choice::parse("ps-async");
+  cluster.stragglers.push_back({.kind = Straggler::Kind::persistent, .workers = {0}, .factor = 1.3});
+  EXPECT_GT(with_cores(1).step_s, with_cores(2).step_s);
+}
+
 TEST(Simulate, OnOneHostExchangesRunInLine) {
   const auto profile = plain_profile();
   auto job = job_of(profile, "allreduce");

@@ -49,12 +49,12 @@ void Selection::reserve(std::size_t elements) {
 bool Selection::collect(std::span<const float> x, Magnitude lower, std::size_t ties, std::size_t limit) {
   TRIREME_CHECK(lower >= kLeast);
   lower = std::min(lower, kernels::kNotFinite);
-  std::array<std::uint32_t, kBlock> places;
+  std::array<std::uint32_t, kBlock + kernels::kSlack> places;
   size_ = 0;
-  if (limit < x.size()) reserve(limit + kBlock);
+  if (limit < x.size()) reserve(limit + kBlock + kernels::kSlack);
   for (std::size_t start = 0; start < x.size(); start += kBlock) {
     const auto block = x.subspan(start, std::min(kBlock, x.size() - start));
-    reserve(size_ + kBlock);
+    reserve(size_ + kBlock + kernels::kSlack);
     const Magnitude from = ties > 0 ? lower : lower + 1;
     const auto found = kernels::collect(block.data(), block.size(), from, values_.get() + size_, places.data());
     if (found.largest >= kernels::kNotFinite) {

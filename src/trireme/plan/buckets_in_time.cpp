@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace trireme::plan {
 namespace {
@@ -156,9 +157,11 @@ void BucketsInTime::in_background(std::span<double> now, std::span<const double>
     times.end = times.begin;
     sim_.clock.run(bucket.legs, times.end);
     times.rate.resize(now.size());
+    Simulation::Together longer;
+    double of = -1;  // most ranks have as much left as the one before
     for (std::size_t r = 0; r < now.size(); ++r) {
       const double rest = left(r, zero[r] + sim_.cost.backward * factor[r] + packed, b, times.begin[r]);
-      const auto longer = sim_.together(bucket.legs, rest);
+      if (rest != std::exchange(of, rest)) longer = sim_.together(bucket.legs, rest);
       times.end[r] += longer.exchange_s;
       const double meanwhile = std::min(times.end[r] - times.begin[r], rest + longer.compute_s);
       times.rate[r] = meanwhile > 0 ? 1 - std::min(1.0, longer.compute_s / meanwhile) : 1;

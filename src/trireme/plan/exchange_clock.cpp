@@ -113,12 +113,11 @@ void ExchangeClock::run(const Legs& legs, std::span<double> times) {
   for (double& time : times) time += legs.after_s;
 }
 
+double ExchangeClock::alone(const Leg& leg) { return network_.ranks() == 1 || leg.count == 0 ? 0 : known(leg).longest; }
+
 double ExchangeClock::alone(const Legs& legs) {
   double seconds = legs.coding_s;
-  if (network_.ranks() == 1) return seconds;
-  for (const Leg& leg : legs.legs) {
-    if (leg.count > 0) seconds += known(leg).longest;
-  }
+  for (const Leg& leg : legs.legs) seconds += alone(leg);
   return seconds;
 }
 

@@ -23,7 +23,8 @@ class ExchangeClock {
   void run(const Legs& legs, std::span<double> times);
   // Of a leg alone.
   void run(const Leg& leg, std::span<double> times);
-  // All begin at once: seconds until the last is done. Moves nothing.
+  // All begin at once: seconds until the last is done; of a leg without what is computed before it. Moves nothing.
+  double alone(const Leg& leg);
   double alone(const Legs& legs);
   // Of alone(): what would be left if no byte took any time.
   double latency(const Legs& legs);

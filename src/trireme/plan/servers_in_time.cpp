@@ -168,16 +168,19 @@ double ServersInTime::deliver(const Answer& answer) {
   return --missing_[place] == 0 ? there_s_[place] : -1;
 }
 
-// On a core whose worker waits, or else on half of one on which a worker computes, for as long as it does.
+// A thread that is woken may come to any core of its node: on one on which a worker computes the two have half of it
+// each, for as long as both last.
 double ServersInTime::works(const Server& server, double begin, double work_s) {
   const auto busy = computing(server, begin);
-  const auto cores = static_cast<std::size_t>(sim_.all.node(server.place).cores);
-  if (busy.size() * static_cast<std::size_t>(std::max(sim_.profile.threads, 1)) < cores) return begin + work_s;
+  if (busy.empty()) return begin + work_s;
+  const auto workers = static_cast<double>(busy.size());
+  const double likely = std::min(1.0, workers * std::max(sim_.profile.threads, 1) / sim_.all.node(server.place).cores);
   double together = work_s;
-  for (int worker : busy) together = std::min(together, workers_.compute_left(worker, begin));
-  const auto each = 2 * work_s / static_cast<double>(busy.size());
-  for (int worker : busy) workers_.disturb(worker, begin, each, kHalf);
-  return begin + work_s + together;
+  for (int worker : busy) {
+    together = std::min(together, workers_.compute_left(worker, begin));
+    workers_.disturb(worker, begin, likely * work_s / workers / kHalf, kHalf);
+  }
+  return begin + work_s + likely * together;
 }
 
 // Of an exchange that goes both ways at once it is half.

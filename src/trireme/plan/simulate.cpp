@@ -183,7 +183,7 @@ Simulation::Together Simulation::together(const Legs& legs, double compute_s) {
   for (const Leg& leg : legs.legs) {
     computes(leg.before_s);
     if (left > 0) longer.exchange_s += profile.turn_s;
-    travels(clock.alone({{leg}, 0, 0}));
+    travels(clock.alone(leg));
   }
   computes(legs.after_s);
   return longer;

@@ -72,27 +72,24 @@ LinkModel model_of(std::string_view transport) {
 
 }  // namespace
 
-HostsHere hosts_here(const Config& config, int workers) {
-  const int emulated = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency).hosts;
-  const int of_each = static_cast<int>(std::max<std::int64_t>(1, config.workers));
-  const int count = emulated > 0 ? emulated : std::max(1, workers / of_each);
-  return {count, std::max(1, workers / count), std::max(1, net::usable_cores())};
-}
-
 plan::Cluster cluster_here(const Config& config, std::string_view transport, int workers) {
   const bool shares_memory = transport != "tcp";
   auto cluster = plan::host_cluster(workers, model_of(shares_memory ? "shm" : "tcp"));
   cluster.file = "this run";
   cluster.seed = static_cast<std::uint64_t>(config.seed);
   auto& node = cluster.nodes.front();
-  const auto here = hosts_here(config, workers);
-  node.cores = here.cores;
+  node.cores = std::max(1, net::usable_cores());  // of an emulated host those that are its own
   node.shares_memory = shares_memory;
   node.memory_bytes = available_memory().value_or(0);
-  if (shares_memory || here.count == 1) return cluster;
-  node.count = here.count;
-  node.workers = here.workers;
+  if (shares_memory) return cluster;
+
   const auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
+  const int hosts = network.hosts > 0
+                        ? network.hosts
+                        : std::max(1, workers / static_cast<int>(std::max<std::int64_t>(1, config.workers)));
+  if (hosts == 1) return cluster;
+  node.count = hosts;
+  node.workers = std::max(1, workers / hosts);
   auto& link = cluster.links.front();
   link.message = node.inside.message;
   link.shared = true;

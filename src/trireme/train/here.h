@@ -20,13 +20,6 @@ struct MeasuredExchange {
 // Some milliseconds: sizes up to that of the gradient, fewer where the network is slow. Collective.
 MeasuredExchange measure_exchange(const Config& config, Communicator& world, std::size_t gradient_bytes);
 
-// The hosts of this run, of which those it emulates share the cores of this one.
-struct HostsHere {
-  int count = 1;
-  int workers = 1, cores = 1;  // of each
-};
-HostsHere hosts_here(const Config& config, int workers);
-
 // `workers` of this run: on this host, or spread over the hosts it emulates, or over those that --workers says how many
 // are on each. By the tuning, or its defaults.
 plan::Cluster cluster_here(const Config& config, std::string_view transport, int workers);

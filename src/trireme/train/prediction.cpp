@@ -156,7 +156,7 @@ void Prediction::begin_again() {
   measured_ = all_ = {};
 }
 
-plan::Profile Prediction::own_profile(const DataParallel* net, double samples) const {
+plan::Profile Prediction::own_profile(const DataParallel* net, double samples, const plan::NodeClass& host) const {
   plan::Profile profile;
   profile.file = "this run";
   profile.model = config_.model;
@@ -165,9 +165,8 @@ plan::Profile Prediction::own_profile(const DataParallel* net, double samples) c
   profile.machine = machine_fingerprint();
   profile.batch = static_cast<int>(config_.batch * config_.accumulate);
   profile.threads = threads_;
-  const auto here = hosts_here(config_, crew_.size());
-  profile.beside = here.workers;
-  profile.cores = here.cores;
+  profile.beside = host.workers;
+  profile.cores = host.cores;
   profile.samples = samples;
   samples_.fill(profile, net->ready());
   // Backward was measured while buckets travelled beside it.
@@ -206,7 +205,7 @@ void Prediction::predict(const DataParallel* net, double samples) {
   try {
     if (!net) throw ConfigError("nothing was measured of its gradients");
     fit(cluster, config_.deterministic ? "auto" : config_.algorithm, exchange_);
-    const auto profile = own_profile(net, samples);
+    const auto profile = own_profile(net, samples, cluster.nodes.front());
     const auto simulated = plan::simulate(cluster, job_of(config_, profile, crew_.size(), net, in_backward_));
     told_->step = in_ms(simulated, !lockstep_);
   } catch (const Error& error) {

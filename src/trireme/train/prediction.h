@@ -53,7 +53,7 @@ class Prediction {
     void add(const StepOutcome& outcome, double optimizer_s, double whole_s);
     plan::PredictedStep mean() const;
   };
-  plan::Profile own_profile(const DataParallel* net, double samples) const;
+  plan::Profile own_profile(const DataParallel* net, double samples, const plan::NodeClass& host) const;
   void slow_workers(plan::Cluster& cluster);
 
   const Config& config_;

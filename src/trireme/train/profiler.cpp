@@ -5,14 +5,15 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/base/median.h"
+#include "trireme/collective/communicator_impl.h"
 #include "trireme/collective/tuning.h"
 #include "trireme/data/loader.h"
 #include "trireme/grad/autocast.h"
 #include "trireme/grad/data_parallel.h"
+#include "trireme/net/cores.h"
 #include "trireme/nn/dropout.h"
 #include "trireme/plan/codec_costs.h"
 #include "trireme/train/gradient_noise.h"
-#include "trireme/train/here.h"
 #include "trireme/train/learner.h"
 #include "trireme/train/optimizer.h"
 #include "trireme/train/server_request.h"
@@ -342,9 +343,8 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
   profile.machine = machine_fingerprint();
   profile.batch = static_cast<int>(config.batch);
   profile.threads = torch::get_num_threads();
-  const auto here = hosts_here(config, world.size());
-  profile.beside = here.workers;
-  profile.cores = here.cores;
+  profile.beside = world.impl().world->transport->ranks_on_host();
+  profile.cores = net::usable_cores();
   profile.samples = static_cast<double>(work.data.train->size());
 
   options.progress("layers");
