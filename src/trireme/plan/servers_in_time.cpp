@@ -126,7 +126,7 @@ void ServersInTime::take(std::size_t number, int worker, double arrived, Pushed&
   server.held.push_back({worker, clock + 1, arrived});
   double work = decode_s_;
   apply(server, work);
-  server.busy_s = works(server, std::max(arrived, server.busy_s), work);
+  server.busy_s = works(server, worker, std::max(arrived, server.busy_s), work);
   answer(number, server.busy_s, pushed);
 }
 
@@ -150,7 +150,7 @@ void ServersInTime::answer(std::size_t number, double now, Pushed& pushed) {
     }
     const auto place = static_cast<std::size_t>(at->worker);
     const double work = in_place(at->worker, server) && !coded_ ? give_s_ : encode_s_;
-    server.busy_s = works(server, std::max(server.busy_s, now), work);
+    server.busy_s = works(server, at->worker, std::max(server.busy_s, now), work);
     server.read_version[place] = server.version;
     server.read_applied[place] = server.applied[place];
     pushed.answers.push_back({number, at->worker, server.busy_s});
@@ -168,11 +168,11 @@ double ServersInTime::deliver(const Answer& answer) {
   return --missing_[place] == 0 ? there_s_[place] : -1;
 }
 
-// A thread that is woken may come to any core of its node: on one on which a worker computes the two have half of it
-// each, for as long as both last.
-double ServersInTime::works(const Server& server, double begin, double work_s) {
+// Woken by a worker in its own memory it has the core on which that one waits now. Woken by the network it may come to
+// any core of its node: on one on which a worker computes the two have half of it each, for as long as both last.
+double ServersInTime::works(const Server& server, int woken_by, double begin, double work_s) {
   const auto busy = computing(server, begin);
-  if (busy.empty()) return begin + work_s;
+  if (busy.empty() || (!coded_ && in_place(woken_by, server))) return begin + work_s;
   const auto workers = static_cast<double>(busy.size());
   const double likely = std::min(1.0, workers * std::max(sim_.profile.threads, 1) / sim_.all.node(server.place).cores);
   double together = work_s;

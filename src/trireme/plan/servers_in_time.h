@@ -60,7 +60,7 @@ class ServersInTime {
   bool in_place(int worker, const Server& server) const;
   double send(int from, int to, double bytes, double now, bool in_place);
   // A server works for so long on its own: when it is done if it begins at `begin`.
-  double works(const Server& server, double begin, double work_s);
+  double works(const Server& server, int woken_by, double begin, double work_s);
   // A message between a server and a worker of another node takes from those who compute on the server's.
   void passes_by(const Server& server, int worker, double begin);
   std::vector<int> computing(const Server& server, double at) const;  // of its node's workers
