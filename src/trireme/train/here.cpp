@@ -53,14 +53,17 @@ plan::Cluster scaled(plan::Cluster cluster, double latency, double slope) {
   return cluster;
 }
 
-// Of the logarithms of predicted over measured. The largest, which is most like a gradient, counts as all others do.
+// Of the logarithms of predicted over measured. The largest, which is most like a gradient, counts for far more than
+// all others: where short messages pass at once, as the first of an emulated link do, they would have the rate too
+// high.
 double squares(const plan::Cluster& cluster, std::string_view algorithm, const MeasuredExchange& measured) {
   const plan::Network network(cluster);
   double sum = 0;
   for (auto [bytes, seconds] : measured.all_reduce) {
     const double off = std::log(std::max(1e-9, seconds_of(network, algorithm, bytes)) / std::max(1e-9, seconds));
     const bool largest = bytes == measured.all_reduce.back().first;
-    sum += (largest ? static_cast<double>(measured.all_reduce.size()) : 1) * off * off;
+    const auto count = static_cast<double>(measured.all_reduce.size());
+    sum += (largest ? count * count : 1) * off * off;
   }
   return sum;
 }
@@ -95,7 +98,8 @@ plan::Cluster cluster_here(const Config& config, std::string_view transport, int
   link.shared = true;
   link.message.start += network.latency_s;
   if (network.bits_per_s > 0) {
-    const double least = 8.0 / static_cast<double>(network.bits_per_s);
+    constexpr double kPayload = 1448.0 / 1514;  // of a frame: docs/emulated-hosts.md
+    const double least = 8.0 / kPayload / static_cast<double>(network.bits_per_s);
     link.message.points.clear();
     link.message.slope = std::max(link.message.slope, least);
   }
