@@ -65,12 +65,12 @@ void check_options(const Options& options) {
 }
 
 Lane::Settings settings_for(const Options& options, const net::Transport& transport, int spins) {
-  // With more ranks than cores whoever spins keeps the one it waits for from running. A lane's own thread never
-  // spins: the cores belong to what the caller does meanwhile.
+  // With more ranks than cores whoever spins keeps the one it waits for from running. A lane's own thread sleeps at
+  // once: the cores belong to what the caller does meanwhile, and who yields beside it is let on a time slice later.
   const bool spare = transport.ranks_on_host() <= net::usable_cores();
   return {.timeout = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(options.timeout_s)),
           .inline_ = spare ? net::Patience{spins, 100} : net::Patience{0, 200},
-          .background = {0, 10}};
+          .background = {0, 0}};
 }
 
 }  // namespace

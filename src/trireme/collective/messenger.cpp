@@ -4,6 +4,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/net/call.h"
+#include "trireme/net/short_turns.h"
 
 namespace trireme {
 
@@ -114,6 +115,7 @@ void Messenger::check_front() {
 }
 
 void Messenger::work(std::stop_token stop) {
+  net::take_short_turns();
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return !pending_.empty(); }) && !stop.stop_requested()) {
     const auto before = pending_.size();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "trireme/base/error.h"
 #include "trireme/net/call.h"
@@ -19,6 +20,8 @@ constexpr std::size_t kScratch = 128 << 10;  // reductions pass through it
 constexpr std::size_t kPiece = 64;           // sinks reduce multiples of this, but for the last piece
 // One progress() moves at most about this much per peer and direction, so that both directions stay busy.
 constexpr std::size_t kTurn = 512 << 10;
+// Of a long message so much is waited for at once, of a short one all: who sleeps is not woken for every packet.
+constexpr std::size_t kWorthWaking = 64 << 10, kShort = 4 << 10;
 
 }  // namespace
 
@@ -261,11 +264,24 @@ void TcpChannel::lost(const Peer& peer, int error) {
                              peers_[static_cast<std::size_t>(rank_)].world_rank, call ? describe(*call) : "nothing"));
 }
 
+// How many bytes must have come before the kernel calls the connection readable.
+void TcpChannel::wake_at(Peer& peer) {
+  std::size_t due = 0;
+  if (!peer.recvs.empty()) {
+    due = peer.known ? peer.in.length - peer.received
+                     : kHeaderBytes + peer.recvs.front().sink.bytes - (peer.end - peer.begin);
+  }
+  const int bytes = due > kShort ? static_cast<int>(std::min(due, kWorthWaking)) : 1;
+  if (std::exchange(peer.wakes_at, bytes) == bytes) return;
+  ::setsockopt(peer.fd.get(), SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof bytes);
+}
+
 void TcpChannel::idle(Duration longest) {
   poll_set_.clear();
   poll_set_.push_back({failure_->fd(), POLLIN, 0});
   for (int index : active_) {
-    const Peer& peer = peers_[static_cast<std::size_t>(index)];
+    Peer& peer = peers_[static_cast<std::size_t>(index)];
+    wake_at(peer);
     short events = static_cast<short>((peer.recvs.empty() ? 0 : POLLIN) | (peer.sends.empty() ? 0 : POLLOUT));
     if (events) poll_set_.push_back({peer.fd.get(), events, 0});
   }

@@ -68,6 +68,7 @@ class TcpChannel final : public Channel {
     // Bytes received but not yet reduced: fewer than a piece.
     std::array<std::byte, 64> carry;
     std::size_t carried = 0;
+    int wakes_at = 1;  // bytes
   };
 
   Peer& active_peer(int peer);
@@ -81,6 +82,7 @@ class TcpChannel final : public Channel {
   void reduce_scratch(Peer& peer, std::size_t fresh);
   void end_message(Peer& peer);
   ssize_t read(Peer& peer, std::byte* to, std::size_t bytes);
+  void wake_at(Peer& peer);
   [[noreturn]] void lost(const Peer& peer, int error);
 
   int rank_ = 0;

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
+#include "trireme/net/short_turns.h"
 #include "trireme/ps/endpoint.h"
 
 namespace trireme::ps {
@@ -198,6 +199,7 @@ void Loop::turn(Duration longest) {
 }
 
 void Loop::run(std::stop_token stop) {
+  net::take_short_turns();
   std::stop_callback on_stop(stop, [this] { wake(); });
   Duration longest{};
   while (!stop.stop_requested()) {

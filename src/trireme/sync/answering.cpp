@@ -7,6 +7,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/collective/communicator_impl.h"
+#include "trireme/net/short_turns.h"
 #include "trireme/net/watch.h"
 
 namespace trireme::sync {
@@ -128,6 +129,7 @@ void Answering::leave() {
 
 // Invariant: from here until the thread ends, only it touches channel_ and askers_.
 void Answering::serve(std::stop_token stop) {
+  net::take_short_turns();
   std::exception_ptr error;
   try {
     serve_all(stop);

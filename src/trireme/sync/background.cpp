@@ -1,4 +1,5 @@
 #include "trireme/sync/background.h"
+#include "trireme/net/short_turns.h"
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
@@ -38,6 +39,7 @@ std::unique_ptr<Pending> Background::start(std::function<void()> work) {
 }
 
 void Background::run(const std::stop_token& stop) {
+  net::take_short_turns();
   std::exception_ptr failed;
   std::unique_lock lock(mutex_);
   while (true) {
