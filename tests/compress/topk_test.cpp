@@ -168,16 +168,19 @@ TEST(TopK, LeavesInPlace) {
 }
 
 TEST(TopK, FindsTheKth) {
-  for (const Data kind : kAllData) {
-    const Floats x = data(kind, 3000);
-    Floats sorted(x);
-    std::ranges::transform(sorted, sorted.begin(), [](float v) { return std::abs(v); });
-    std::ranges::sort(sorted, std::greater());
-    for (const std::size_t k : {1, 2, 30, 1500, 3000}) {
-      const Kth kth = kth_largest(x, k);
-      EXPECT_EQ(kth.magnitude, magnitude(sorted[k - 1]));
-      const auto above = std::ranges::count_if(sorted, [&](float v) { return v > sorted[k - 1]; });
-      EXPECT_EQ(kth.ties, k - static_cast<std::size_t>(above));
+  // Few, some of which share their first digit, and more of these than are compared with each other.
+  for (const std::size_t count : {1, 512, 513, 3000, 40000}) {
+    for (const Data kind : kAllData) {
+      const Floats x = data(kind, count);
+      Floats sorted(x);
+      std::ranges::transform(sorted, sorted.begin(), [](float v) { return std::abs(v); });
+      std::ranges::sort(sorted, std::greater());
+      for (const std::size_t k : {std::size_t{1}, (count + 99) / 100, (count + 1) / 2, count}) {
+        const Kth kth = kth_largest(x, k);
+        EXPECT_EQ(kth.magnitude, magnitude(sorted[k - 1]));
+        const auto above = std::ranges::count_if(sorted, [&](float v) { return v > sorted[k - 1]; });
+        EXPECT_EQ(kth.ties, k - static_cast<std::size_t>(above));
+      }
     }
   }
 }

@@ -34,11 +34,22 @@ TEST(CodecCosts, AsSet) {
   EXPECT_THROW((void)measure_codec("zip", like_gradient(1000)), ConfigError);
 }
 
+TEST(CodecCosts, TensorByTensor) {
+  constexpr std::size_t kEach = 20;
+  std::vector<compress::Tensor> tensors;
+  for (int k = 0; k < 512; ++k) tensors.push_back({"", kEach, 4, k});
+  const auto gradient = like_gradient(tensors.size() * kEach * sizeof(float));
+  constexpr double kLeast = 1.0 / kEach;  // of each tensor a number is sent
+  EXPECT_GT(measure_codec("topk:0.01", gradient, tensors).ratio, kLeast);
+  EXPECT_LT(measure_codec("topk:0.01", gradient).ratio, kLeast / 2);
+  EXPECT_GT(measure_codec("powersgd", gradient, tensors).encode_s_per_byte, 0);
+}
+
 TEST(CodecCosts, SomethingBeforeEachTime) {
   int times = 0;
-  (void)measure_codec("int8", like_gradient(1 << 16), [&] { ++times; });
+  (void)measure_codec("int8", like_gradient(1 << 16), {}, [&] { ++times; });
   const int of_messages = std::exchange(times, 0);
-  (void)measure_codec("fp16", like_gradient(1 << 16), [&] { ++times; });
+  (void)measure_codec("fp16", like_gradient(1 << 16), {}, [&] { ++times; });
   EXPECT_GT(of_messages, 1);
   EXPECT_EQ(times, of_messages);
 }

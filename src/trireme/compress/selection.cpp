@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <functional>
 #include <utility>
 
 #include "trireme/compress/codec.h"
@@ -14,6 +16,23 @@ namespace {
 
 constexpr std::size_t kBlock = 4096;  // elements collected at a time
 constexpr std::size_t kSmall = 8192;  // so few are ranked as they are
+
+constexpr std::size_t kRanked = 4096;  // magnitudes that are compared with each other
+
+// Some bits of a magnitude.
+struct Digit {
+  int shift;
+  Magnitude most;
+  constexpr Magnitude of(Magnitude bits) const { return bits >> shift & most; }
+};
+constexpr Digit kFirst{20, 0x7ff};
+constexpr std::array kFurther{Digit{10, 0x3ff}, Digit{0, 0x3ff}};
+
+Kth ranked(std::span<Magnitude> all, std::size_t k) {
+  const auto kth = all.begin() + static_cast<std::ptrdiff_t>(k) - 1;
+  std::ranges::nth_element(all, kth, std::greater{});
+  return {*kth, static_cast<std::size_t>(std::count(all.begin(), kth + 1, *kth))};
+}
 
 std::size_t sample_size(std::size_t count) { return std::clamp<std::size_t>(count / 256, 4096, 32768); }
 
@@ -95,21 +114,41 @@ void Selection::keep_largest(std::size_t k) {
 }
 
 Kth kth_largest(std::span<const float> x, std::size_t k) {
-  struct Digit {
-    int shift;
-    Magnitude most;
-  };
-  Magnitude known = 0, prefix = 0;  // which bits of the result are known, and those
-  for (const auto [shift, most] : {Digit{20, 0x7ff}, Digit{10, 0x3ff}, Digit{0, 0x3ff}}) {
-    std::array<std::size_t, 2048> with{};  // how many have each digit
+  std::array<Magnitude, kRanked> few;
+  if (x.size() <= kRanked / 8) {
+    std::ranges::transform(x, few.begin(), magnitude);
+    return ranked(std::span(few).first(x.size()), k);
+  }
+  // Of a gradient most have one of a few first digits: four counters for each take turns.
+  std::array<std::array<std::uint32_t, kFirst.most + 1>, 4> with{};
+  for (std::size_t i = 0; i < x.size(); ++i) ++with[i % with.size()][kFirst.of(magnitude(x[i]))];
+  Magnitude known = kFirst.most << kFirst.shift, prefix = kFirst.most;
+  std::size_t found = 0;
+  for (;; --prefix) {
+    found = 0;
+    for (const auto& counts : with) found += counts[prefix];
+    if (k <= found) break;
+    k -= found;
+  }
+  prefix <<= kFirst.shift;
+  if (found <= kRanked - 1) {  // one more may be written
+    std::size_t count = 0;
+    for (const float value : x) {
+      few[count] = magnitude(value);
+      count += (few[count] & known) == prefix;
+    }
+    return ranked(std::span(few).first(count), k);
+  }
+  for (const Digit& digit : kFurther) {
+    std::array<std::size_t, kFirst.most + 1> counts{};
     for (const float value : x) {
       const Magnitude bits = magnitude(value);
-      if ((bits & known) == prefix) ++with[bits >> shift & most];
+      if ((bits & known) == prefix) ++counts[digit.of(bits)];
     }
-    Magnitude digit = most;
-    for (; k > with[digit]; --digit) k -= with[digit];
-    known |= most << shift;
-    prefix |= digit << shift;
+    Magnitude here = digit.most;
+    for (; k > counts[here]; --here) k -= counts[here];
+    known |= digit.most << digit.shift;
+    prefix |= here << digit.shift;
   }
   return {prefix, k};
 }

@@ -43,8 +43,8 @@ class Selection {
   std::unique_ptr<float[]> values_;
 };
 
-// The k-th largest magnitude of x, 1 ≤ k ≤ x.size(), and how many of that one are among the k largest. By radix: three
-// passes, 11, 10 and 10 bits.
+// The k-th largest magnitude of x, 1 ≤ k ≤ x.size(), and how many of that one are among the k largest. By radix: a
+// pass over 11 bits, and where those that share them are still many two more, over 10 each.
 struct Kth {
   Magnitude magnitude;
   std::size_t ties;

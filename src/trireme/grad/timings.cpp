@@ -31,6 +31,8 @@ double quickest(int times, Body&& body) {
   return least;
 }
 
+constexpr std::size_t kLeast = 64 << 10, kLargest = 16 << 20;  // bytes that are measured
+
 // Straight lines between what was measured, the last one going on; never falling.
 double interpolate(const std::vector<std::pair<double, double>>& points, double bytes) {
   std::size_t k = 1;
@@ -43,14 +45,17 @@ double interpolate(const std::vector<std::pair<double, double>>& points, double 
 
 }  // namespace
 
+double pack_s_per_byte(std::size_t most) {
+  most = std::clamp(most, kLeast, kLargest);
+  const auto source = std::make_unique<char[]>(most), target = std::make_unique<char[]>(most);
+  return quickest(2, [&] { std::memcpy(target.get(), source.get(), most); }) / static_cast<double>(most);
+}
+
 plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most,
                                 Rehearse rehearse) {
-  constexpr std::size_t kLargest = 16 << 20;
-  most = std::clamp<std::size_t>(most, 64 << 10, kLargest);
+  most = std::clamp(most, kLeast, kLargest);
   auto memory = comm.allocate<float>(most / sizeof(float));
-  auto source = std::make_unique<float[]>(most / sizeof(float));
   std::memset(memory.get(), 0, most);
-  std::memset(source.get(), 0, most);
   if (!rehearse) {
     rehearse = [&](std::size_t bytes) -> std::function<void()> {
       View data(memory.get(), bytes / sizeof(float), DType::f32);
@@ -70,13 +75,12 @@ plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_
     processor += processor_seconds() - before;
   }
   for (std::size_t k = 1; k < points.size(); ++k) points[k].second = std::max(points[k].second, points[k - 1].second);
-  double packing = quickest(2, [&] { std::memcpy(memory.get(), source.get(), most); });
   double share = wall > 0 ? std::min(1.0, processor / wall) : 1.0;
   return {[points = std::move(points)](std::size_t bytes) { return interpolate(points, bytes); },
           turn == sync::Turn::in_line ? 1.0
           : spare_core                ? 0.0
                                       : share,
-          packing / most};
+          pack_s_per_byte(most)};
 }
 
 void Timings::end_step(std::int64_t step) {

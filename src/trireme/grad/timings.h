@@ -10,6 +10,9 @@
 
 namespace trireme::grad {
 
+// To copy gradients in memory, of so many bytes, within reason.
+double pack_s_per_byte(std::size_t most);
+
 // Measures T(n) on buffers in the heap, up to `most` bytes, the way buckets will travel: `exchange` makes ready what
 // is timed, an all-reduce where there is none. Collective; some milliseconds. The costs are this rank's.
 using Rehearse = std::function<std::function<void()>(std::size_t bytes)>;

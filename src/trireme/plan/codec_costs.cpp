@@ -21,63 +21,78 @@ struct Times {
 
 using Before = std::function<void()>;
 
-// A gradient, written anew for each time: so do backward passes.
-class Fresh {
+// The tensors of a gradient, each with a codec of its own. Written anew for each time: so do backward passes.
+class Coded {
  public:
-  Fresh(std::span<const float> gradient, const Before& before)
-      : from_(gradient), before_(before), x_(gradient.size()) {}
-  std::span<const float> operator()() {
-    if (before_) before_();
-    std::ranges::copy(from_, x_.begin());
-    return x_;
+  Coded(const compress::Choice& choice, std::span<const float> gradient, std::span<const compress::Tensor> tensors,
+        const Before& before)
+      : from_(gradient), before_(before), x_(gradient.size()), out_(gradient.size()) {
+    std::size_t begin = 0;
+    for (const auto& tensor : tensors) {
+      pieces_.push_back({choice.make(tensor, {}),
+                         std::span(x_).subspan(begin, tensor.count),
+                         std::span(out_).subspan(begin, tensor.count),
+                         {},
+                         0});
+      begin += tensor.count;
+    }
   }
-  std::size_t size() const { return x_.size(); }
+
+  Times times() {
+    Times times;
+    for (int round = 0; round <= kRounds; ++round) {  // the first warms up
+      if (before_) before_();
+      std::ranges::copy(from_, x_.begin());
+      const auto [encode, decode] = pieces_[0].codec->road() == compress::Road::sum ? sums() : messages();
+      if (round == 0) continue;
+      times.encode.push_back(encode);
+      times.decode.push_back(decode);
+    }
+    for (const auto& piece : pieces_) times.bytes += piece.bytes;
+    return times;
+  }
 
  private:
+  struct Piece {
+    std::unique_ptr<compress::Codec> codec;
+    std::span<const float> x;
+    std::span<float> out;
+    std::vector<std::byte> code;
+    std::size_t bytes;  // of the code
+  };
+
+  std::pair<double, double> messages() {
+    for (auto& piece : pieces_) piece.code.resize(piece.codec->most_bytes(piece.x.size()));
+    const double begin = now_seconds();
+    for (auto& piece : pieces_) piece.bytes = piece.codec->encode(0, piece.x, piece.code.data(), nullptr);
+    const double middle = now_seconds();
+    for (auto& piece : pieces_) piece.codec->add({piece.code.data(), piece.bytes}, 0.5f, piece.out);
+    return {middle - begin, now_seconds() - middle};
+  }
+
+  std::pair<double, double> sums() {
+    double encode = 0, decode = 0;
+    for (auto& piece : pieces_) {
+      piece.bytes = 0;
+      for (int k = 0; k < piece.codec->rounds(); ++k) {
+        piece.code.resize(piece.codec->terms(k) * size_of(piece.codec->term_type()));
+        const double begin = now_seconds();
+        piece.codec->give(k, piece.x, piece.code.data());
+        const double middle = now_seconds();
+        piece.codec->take(k, piece.code.data(), piece.out);
+        encode += middle - begin;
+        decode += now_seconds() - middle;
+        piece.bytes += piece.code.size();
+      }
+    }
+    return {encode, decode};
+  }
+
   const std::span<const float> from_;
   const Before& before_;
-  std::vector<float> x_;
+  std::vector<float> x_, out_;
+  std::vector<Piece> pieces_;
 };
-
-Times by_messages(compress::Codec& codec, Fresh& fresh, std::span<float> out) {
-  Times times;
-  std::vector<std::byte> message(codec.most_bytes(fresh.size()));
-  for (int round = 0; round <= kRounds; ++round) {  // the first warms up
-    const auto x = fresh();
-    const double begin = now_seconds();
-    times.bytes = codec.encode(0, x, message.data(), nullptr);
-    const double middle = now_seconds();
-    codec.add({message.data(), times.bytes}, 0.5f, out);
-    if (round == 0) continue;
-    times.encode.push_back(middle - begin);
-    times.decode.push_back(now_seconds() - middle);
-  }
-  return times;
-}
-
-Times by_sums(compress::Codec& codec, Fresh& fresh, std::span<float> out) {
-  Times times;
-  const std::size_t size = size_of(codec.term_type());
-  for (int round = 0; round <= kRounds; ++round) {
-    double encode = 0, decode = 0;
-    times.bytes = 0;
-    const auto x = fresh();
-    for (int k = 0; k < codec.rounds(); ++k) {
-      std::vector<std::byte> terms(codec.terms(k) * size);
-      const double begin = now_seconds();
-      codec.give(k, x, terms.data());
-      const double middle = now_seconds();
-      codec.take(k, terms.data(), out);
-      encode += middle - begin;
-      decode += now_seconds() - middle;
-      times.bytes += terms.size();
-    }
-    if (round == 0) continue;
-    times.encode.push_back(encode);
-    times.decode.push_back(decode);
-  }
-  return times;
-}
 
 }  // namespace
 
@@ -92,28 +107,29 @@ std::vector<float> like_gradient(std::size_t bytes) {
   return x;
 }
 
-CodecProfile measure_codec(std::string_view text, std::span<const float> gradient, const Before& before) {
+CodecProfile measure_codec(std::string_view text, std::span<const float> gradient,
+                           std::span<const compress::Tensor> tensors, const Before& before) {
   constexpr std::size_t kLeast = 1024;  // elements, for a clock to tell
   const auto choice = compress::Choice::parse(text);
   CodecProfile profile{.name = std::string(choice.kind->name)};
   if (choice.none()) return profile;
-  if (gradient.size() < kLeast) return measure_codec(text, like_gradient(kLeast * sizeof(float)), before);
+  if (gradient.size() < kLeast) return measure_codec(text, like_gradient(kLeast * sizeof(float)), {}, before);
   // A square, so that codecs of matrices have one.
   const auto rows = static_cast<std::size_t>(std::sqrt(static_cast<double>(gradient.size())));
-  Fresh x(gradient.first(rows * rows), before);
-  std::vector<float> out(x.size());
-  auto codec = choice.make({"gradient", x.size(), rows, 0}, {});
-  const auto times = codec->road() == compress::Road::sum ? by_sums(*codec, x, out) : by_messages(*codec, x, out);
-  const double dense = 4.0 * static_cast<double>(x.size());
+  const compress::Tensor square{"gradient", rows * rows, rows, 0};
+  if (tensors.empty()) return measure_codec(text, gradient.first(square.count), {&square, 1}, before);
+  const auto times = Coded(choice, gradient, tensors, before).times();
+  const double dense = 4.0 * static_cast<double>(gradient.size());
   profile.encode_s_per_byte = median(times.encode) / dense;
   profile.decode_s_per_byte = median(times.decode) / dense;
   profile.ratio = static_cast<double>(times.bytes) / dense;
   return profile;
 }
 
-std::vector<CodecProfile> measure_codecs(std::span<const float> gradient, const Before& before) {
+std::vector<CodecProfile> measure_codecs(std::span<const float> gradient, std::span<const compress::Tensor> tensors,
+                                         const Before& before) {
   std::vector<CodecProfile> all;
-  for (const auto& kind : compress::codecs()) all.push_back(measure_codec(kind.name, gradient, before));
+  for (const auto& kind : compress::codecs()) all.push_back(measure_codec(kind.name, gradient, tensors, before));
   return all;
 }
 

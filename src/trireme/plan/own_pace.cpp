@@ -57,9 +57,7 @@ double OwnPace::compute(int worker, double now) {
 }
 
 void OwnPace::disturb(int worker, double from, double lasts, double share) {
-  const double left = compute_left(worker, from);
-  const double most = share < 1 ? left * share / (1 - share) : left > 0 ? lasts : 0;
-  workers_[static_cast<std::size_t>(worker)].taken_s += std::min(share * lasts, most);
+  workers_[static_cast<std::size_t>(worker)].taken_s += taken(lasts, share, compute_left(worker, from));
 }
 
 double OwnPace::optimize(int worker, double now) {

@@ -58,7 +58,6 @@ ServersInTime::ServersInTime(Simulation& simulation, ps::Consistency consistency
       numbers->assign(static_cast<std::size_t>(workers), 0);
     }
     server.workers_at[0] = workers;
-    ++servers_on_node_[topology.place(simulation.all.worker(server.place)).node];
   }
   missing_.assign(static_cast<std::size_t>(workers), 0);
   there_s_.assign(static_cast<std::size_t>(workers), 0.0);
@@ -76,8 +75,14 @@ double ServersInTime::send(int from, int to, double bytes, double now, bool in_p
   if (in_place && !coded_) return now + hop_s_;
   if (from == to) return now + hop_s_ + 2 * bytes * sim_.profile.pack_s_per_byte;  // through a socket of its own
   sim_.clock.traffic().add(sim_.all, from, to, static_cast<std::uint64_t>(bytes));
-  // Between the training thread and the connection's, at the worker's end.
-  return nics_.send(from, to, bytes, now + sim_.handover_s / 2);
+  return nics_.send(from, to, bytes, now + wakes_s(from, to));
+}
+
+// Half of what a request and its answer take over the network beside their messages; where that was not measured,
+// between the training thread and the connection's at the worker's end.
+double ServersInTime::wakes_s(int from, int to) const {
+  const double measured = sim_.profile.link_request_s;
+  return measured > 0 ? std::max(0.0, measured / 2 - sim_.all.latency(from, to)) : sim_.handover_s / 2;
 }
 
 ServersInTime::Pushed ServersInTime::push(int worker, double now) {
@@ -123,7 +128,7 @@ void ServersInTime::take(std::size_t number, int worker, double arrived, Pushed&
   ++server.workers_at[clock + 1];
   ++server.pushes_of[clock];
   ++server.applied[place];  // once it is visible; until then nobody reads
-  server.held.push_back({worker, clock + 1, arrived});
+  server.held.push_back({worker, clock + 1});
   double work = decode_s_;
   apply(server, work);
   server.busy_s = works(server, worker, std::max(arrived, server.busy_s), work);

@@ -42,13 +42,12 @@ class ServersInTime {
   struct Held {
     int worker;
     std::uint64_t clock;
-    double since_s;
   };
   struct Server {
-    int place = 0;                                 // a rank of the whole cluster
-    double busy_s = 0;                             // until
-    std::uint64_t version = 0, applied_below = 0;  // clocks that all that came was applied of
-    std::map<std::uint64_t, int> pushes_of;        // by clock: that came and are not applied yet
+    int place = 0;                           // a rank of the whole cluster
+    double busy_s = 0;                       // until
+    std::uint64_t version = 0;               // pushes that were applied
+    std::map<std::uint64_t, int> pushes_of;  // by clock: that came and are not applied yet
     std::vector<std::uint64_t> clocks, applied, read_version, read_applied;  // by worker
     std::map<std::uint64_t, int> workers_at;                                 // by clock, for the minimum
     std::vector<Held> held;
@@ -58,6 +57,7 @@ class ServersInTime {
   void apply(Server& server, double& work_s);
   void answer(std::size_t number, double now, Pushed& pushed);
   bool in_place(int worker, const Server& server) const;
+  double wakes_s(int from, int to) const;
   double send(int from, int to, double bytes, double now, bool in_place);
   // A server works for so long on its own: when it is done if it begins at `begin`.
   double works(const Server& server, int woken_by, double begin, double work_s);
@@ -78,7 +78,6 @@ class ServersInTime {
   std::vector<int> missing_;                 // by worker: servers that have not answered its pull
   std::vector<double> there_s_;              // by worker: when the last answer was there
   std::map<int, std::vector<int>> on_node_;  // workers by node
-  std::map<int, int> servers_on_node_;
 };
 
 }  // namespace trireme::plan

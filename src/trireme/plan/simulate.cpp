@@ -168,9 +168,8 @@ Simulation::Together Simulation::together(const Legs& legs, double compute_s) {
   Together longer;
   double left = compute_s;
   const auto travels = [&](double seconds) {
-    const double meanwhile = theft < 1 ? std::min(left, (1 - theft) * seconds) : 0;
-    longer.compute_s += theft < 1 ? meanwhile * theft / (1 - theft) : left > 0 ? seconds : 0;
-    left -= meanwhile;
+    longer.compute_s += taken(seconds, theft, left);
+    left = std::max(0.0, left - (1 - theft) * seconds);
   };
   const auto computes = [&](double seconds) {
     if (spare) return travels(seconds);

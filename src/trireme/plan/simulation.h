@@ -18,6 +18,12 @@ struct StepCost {
 
 constexpr double kHalf = 0.5;  // of a core has each of two threads that compute on it
 
+// What something that lasts so long takes from so much compute beside it, at a share of each second.
+inline double taken(double lasts_s, double share, double compute_s) {
+  if (share < 1) return std::min(share * lasts_s, compute_s * share / (1 - share));
+  return compute_s > 0 ? lasts_s : 0;
+}
+
 // What goes on behind a worker's back, and so takes from its compute.
 struct Beside {
   double left_s = 0;  // it has not taken yet

@@ -117,6 +117,11 @@ void Server::Impl::answer_all() {
   auto ready = take_ready_pulls();
   settle_for(ready);
   answer_pushes();
+  // Other hosts first: a worker of this one that has its weights computes on the core that the other answers need.
+  std::stable_partition(ready.begin(), ready.end(), [&](const PendingPull& pull) {
+    const Link* link = loop_.find(pull.link);
+    return link != nullptr && !link->is_unix();
+  });
   for (auto& pull : ready) give_values(pull);
 }
 

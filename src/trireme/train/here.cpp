@@ -18,8 +18,6 @@
 namespace trireme::train {
 namespace {
 
-constexpr int kMostFitted = 64;  // ranks: above, playing a collective often would take long
-
 const Algorithm& algorithm_of(const plan::Network& network, std::string_view name, std::size_t elements, int ranks) {
   if (name == "auto" || name.empty()) {
     return plan::pick_algorithm(network, Collective::all_reduce, elements, sizeof(float), ranks);
@@ -109,7 +107,10 @@ plan::Cluster cluster_here(const Config& config, std::string_view transport, int
 
 MeasuredExchange measure_exchange(const Config& config, Communicator& world, std::size_t gradient_bytes) {
   MeasuredExchange measured;
-  if (world.size() == 1) return measured;
+  if (world.size() == 1) {
+    measured.pack_s_per_byte = grad::pack_s_per_byte(gradient_bytes);
+    return measured;
+  }
   // On a slow network the largest size is one that takes a few hundredths of a second.
   constexpr double kLongest = 0.02;
   const plan::Network expected(cluster_here(config, world.transport(), world.size()));

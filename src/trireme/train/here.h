@@ -12,6 +12,8 @@
 
 namespace trireme::train {
 
+constexpr int kMostFitted = 64;  // workers: above, playing an exchange often would take long
+
 struct MeasuredExchange {
   std::vector<std::pair<double, double>> all_reduce;  // bytes, seconds; ascending
   double theft = 0;                                   // θ: what compute loses of a second of it in the background

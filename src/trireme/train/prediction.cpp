@@ -54,16 +54,23 @@ plan::PredictedStep in_ms(const plan::Simulated& simulated, bool own_pace) {
 }
 
 // Those that a run's rules can name, as they are set there; each of the others as it is by default.
-std::vector<plan::CodecProfile> codecs_of(const Config& config, std::size_t bytes) {
-  constexpr std::size_t kMost = 1 << 20;
+std::vector<plan::CodecProfile> codecs_of(const Config& config, const plan::Profile& profile) {
+  constexpr std::size_t kMost = 1 << 18;  // elements, about
   std::vector<plan::CodecProfile> found;
   if (config.compress == "none" && config.compress_rule.empty()) return found;
-  const auto gradient = plan::like_gradient(std::min(bytes, kMost));
-  if (config.compress != "none") found.push_back(plan::measure_codec(config.compress, gradient));
+  std::vector<compress::Tensor> tensors;
+  std::size_t elements = 0;
+  for (const auto& one : profile.gradients) {
+    if (elements >= kMost) break;
+    tensors.push_back({"", one.elements, std::max<std::size_t>(one.rows, 1), static_cast<int>(tensors.size())});
+    elements += one.elements;
+  }
+  const auto gradient = plan::like_gradient(sizeof(float) * elements);
+  if (config.compress != "none") found.push_back(plan::measure_codec(config.compress, gradient, tensors));
   for (const auto& kind : compress::codecs()) {
     const bool named = config.compress_rule.find(kind.name) != std::string::npos;
     const bool there = std::ranges::any_of(found, [&](const auto& one) { return one.name == kind.name; });
-    if (named && !there) found.push_back(plan::measure_codec(kind.name, gradient));
+    if (named && !there) found.push_back(plan::measure_codec(kind.name, gradient, tensors));
   }
   return found;
 }
@@ -91,6 +98,19 @@ plan::Job job_of(const Config& config, const plan::Profile& profile, int workers
     job.turn = net->turn() == sync::Turn::in_line ? plan::Job::Turn::in_line : plan::Job::Turn::background;
   }
   return job;
+}
+
+// To ask servers and be answered: what is known of it are the steps that were measured, for nobody asks before the
+// first. Found by halving: with it a simulated step waits for servers as long as those did.
+double request_of(const plan::Cluster& cluster, plan::Job job, plan::Profile profile, double exposed_s) {
+  constexpr int kHalvings = 10;
+  job.profile = &profile;
+  double least = 0, most = 2 * exposed_s;
+  for (int k = 0; k < kHalvings; ++k) {
+    profile.request_s = (least + most) / 2;
+    (plan::simulate(cluster, job).breakdown_s.exposed < exposed_s ? least : most) = profile.request_s;
+  }
+  return (least + most) / 2;
 }
 
 }  // namespace
@@ -133,7 +153,7 @@ Prediction::Prediction(const Config& config, Communicator& world, Crew& crew, co
       from_(from_of(total_steps)),
       by_another_(told.has_value()),
       told_(std::move(told)) {
-  if (!told_ && world.size() == crew.size()) exchange_ = measure_exchange(config, world, gradient_bytes);
+  if (!told_) exchange_ = measure_exchange(config, world, gradient_bytes);
 }
 
 void Prediction::step(const StepOutcome& outcome, double optimizer_s, double whole_s) {
@@ -144,6 +164,7 @@ void Prediction::step(const StepOutcome& outcome, double optimizer_s, double who
   const double other =
       whole_s - outcome.forward_s - outcome.backward_s - outcome.held_up_s - outcome.exposed_s - optimizer_s;
   samples_.add({outcome.forward_s, outcome.backward_s, optimizer_s, std::max(0.0, other)});
+  before_.add(outcome, optimizer_s, whole_s);
   own_.push_back(outcome.own_s() + optimizer_s);
 }
 
@@ -153,7 +174,7 @@ void Prediction::begin_again() {
   steps_ = 0;
   samples_ = {};
   own_.clear();
-  measured_ = all_ = {};
+  measured_ = before_ = all_ = {};
 }
 
 plan::Profile Prediction::own_profile(const DataParallel* net, double samples, const plan::NodeClass& host) const {
@@ -173,7 +194,7 @@ plan::Profile Prediction::own_profile(const DataParallel* net, double samples, c
   const bool beside = in_backward_ && net->turn() == sync::Turn::background;
   profile.slowdown = beside ? 0 : exchange_.theft;
   profile.pack_s_per_byte = exchange_.pack_s_per_byte;
-  profile.codecs = codecs_of(config_, profile.gradient_bytes());
+  profile.codecs = codecs_of(config_, profile);
   return profile;
 }
 
@@ -205,8 +226,12 @@ void Prediction::predict(const DataParallel* net, double samples) {
   try {
     if (!net) throw ConfigError("nothing was measured of its gradients");
     fit(cluster, config_.deterministic ? "auto" : config_.algorithm, exchange_);
-    const auto profile = own_profile(net, samples, cluster.nodes.front());
-    const auto simulated = plan::simulate(cluster, job_of(config_, profile, crew_.size(), net, in_backward_));
+    auto profile = own_profile(net, samples, cluster.nodes.front());
+    const auto job = job_of(config_, profile, crew_.size(), net, in_backward_);
+    if (job.strategy.kind->needs_servers && crew_.size() <= kMostFitted) {
+      profile.request_s = request_of(cluster, job, profile, 1e-3 * before_.mean().exposed_ms);
+    }
+    const auto simulated = plan::simulate(cluster, job);
     told_->step = in_ms(simulated, !lockstep_);
   } catch (const Error& error) {
     told_->why_not = error.what();

@@ -68,8 +68,8 @@ class Prediction {
   MeasuredExchange exchange_;
   std::int64_t steps_ = 0;
   StepSamples samples_;
-  std::vector<double> own_;  // what a step of the profile took this worker, and what it was held up
-  Sums measured_, all_;
+  std::vector<double> own_;       // what a step of the profile took this worker, and what it was held up
+  Sums before_, measured_, all_;  // the steps of the profile, those that are predicted, and all
 };
 
 nlohmann::json to_json(const plan::PredictedStep& step);

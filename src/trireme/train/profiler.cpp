@@ -80,18 +80,26 @@ class Subject {
     return times;
   }
 
-  // Of one more batch, as far as so many elements.
-  std::vector<float> gradient(std::size_t most) {
-    forward(next()).backward();
+  // Of one more batch, tensor by tensor, as far as about so many elements.
+  struct Gradient {
     std::vector<float> all;
+    std::vector<compress::Tensor> tensors;
+  };
+  Gradient gradient(std::size_t most) {
+    forward(next()).backward();
+    Gradient gradient;
+    auto& [all, tensors] = gradient;
     for (const auto& parameter : parameters_) {
       if (!parameter.grad().defined() || all.size() >= most) continue;
       const auto flat = parameter.grad().detach().to(torch::kCPU, torch::kFloat32).contiguous();
-      const auto count = std::min(most - all.size(), static_cast<std::size_t>(flat.numel()));
-      all.insert(all.end(), flat.data_ptr<float>(), flat.data_ptr<float>() + count);
+      const std::size_t rows = flat.dim() > 1 ? static_cast<std::size_t>(flat.size(0)) : 1;
+      const auto row = static_cast<std::size_t>(flat.numel()) / rows;
+      const auto here = std::clamp<std::size_t>((most - all.size()) / row, 1, rows);  // whole ones
+      tensors.push_back({"", here * row, here, static_cast<int>(tensors.size())});
+      all.insert(all.end(), flat.data_ptr<float>(), flat.data_ptr<float>() + here * row);
     }
     net_.zero_grad();
-    return all;
+    return gradient;
   }
 
   // One more step, from the mean over equal pieces of a batch.
@@ -313,14 +321,16 @@ int rounds_of(double step_s, Communicator& world) {
   return static_cast<int>(rounds);
 }
 
-// Servers of this host: to ask them for next to nothing, and what they do with the bytes of half the model.
+// Servers of the workers' hosts: to ask them for next to nothing, and within a host what they do with the bytes of half
+// the model.
 void profile_servers(Subject& subject, Communicator& world, int rounds, plan::Profile& profile) {
   constexpr std::size_t kFew = 256;
   const auto request = [&](std::size_t elements) {
     return measure_server_request(
         world, elements, [&] { subject.step(); }, rounds);
   };
-  profile.request_s = request(kFew);
+  const bool near = world.transport() != "tcp";
+  (near ? profile.request_s : profile.link_request_s) = request(kFew);
   const std::size_t elements = profile.gradient_elements() / 2;
   if (elements < 2 * kFew || profile.request_s == 0) return;
   // Each has a share: all gradients are read, weights read and written, and given to all.
@@ -330,7 +340,8 @@ void profile_servers(Subject& subject, Communicator& world, int rounds, plan::Pr
 
 std::vector<plan::CodecProfile> profile_codecs(Subject& subject, Interlude& interlude) {
   constexpr std::size_t kMost = 1 << 20;  // elements
-  return plan::measure_codecs(subject.gradient(kMost), std::ref(interlude));
+  const auto gradient = subject.gradient(kMost);
+  return plan::measure_codecs(gradient.all, gradient.tensors, std::ref(interlude));
 }
 
 }  // namespace

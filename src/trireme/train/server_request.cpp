@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "trireme/base/clock.h"
+#include "trireme/net/environment.h"
 #include "trireme/ps/client.h"
 #include "trireme/ps/coordinator.h"
 #include "trireme/ps/server.h"
@@ -21,6 +22,16 @@ struct Meeting {
   net::Key key;
 };
 
+// Where others reach the first rank: on one host nowhere in particular. None where that is not known.
+std::optional<std::string> first_listens(Communicator& world) {
+  if (world.transport() != "tcp") return "";
+  const auto host = net::process_environment()("MASTER_ADDR");
+  std::vector<std::int64_t> known{host ? 1 : 0};
+  world.broadcast(known);
+  if (known[0] == 0) return std::nullopt;
+  return world.rank() == 0 ? *host + ":0" : "";
+}
+
 Meeting tell(Communicator& world, const Meeting& of_first) {
   constexpr std::size_t kLongest = 256;
   std::vector<std::uint8_t> told(kLongest + of_first.key.bytes.size());
@@ -36,13 +47,14 @@ Meeting tell(Communicator& world, const Meeting& of_first) {
 
 double measure_server_request(Communicator& world, std::size_t elements, const std::function<void()>& step,
                               int rounds) {
-  if (world.size() == 1 || world.transport() == "tcp") return 0;
+  const auto listen = first_listens(world);
+  if (world.size() == 1 || !listen) return 0;
   std::optional<ps::Coordinator> coordinator;
   Meeting meeting;
   if (world.rank() == 0) {
     meeting.key = net::generate_key();
-    coordinator.emplace(
-        ps::CoordinatorOptions{.key = meeting.key, .workers = world.size(), .servers = world.size(), .lease_s = 60});
+    coordinator.emplace(ps::CoordinatorOptions{
+        .at = *listen, .key = meeting.key, .workers = world.size(), .servers = world.size(), .lease_s = 60});
     meeting.at = coordinator->endpoint();
   }
   meeting = tell(world, meeting);

@@ -108,6 +108,7 @@ plan::Profile TrainingRuns::profile() {
   const auto there = plan::load_profile(path);
   profile.slowdown = there.slowdown;
   profile.turn_s = there.turn_s;
+  profile.link_request_s = there.link_request_s;
   return profile;
 }
 
