@@ -15,8 +15,6 @@
 namespace trireme::bench {
 namespace {
 
-using Took = TrainingRuns::Took;
-
 plan::Quantiles scaled(const plan::Quantiles& times, double by) {
   return {by * times.p10, by * times.p50, by * times.p90};
 }
@@ -97,7 +95,8 @@ class Trial {
   static constexpr std::size_t kAlone = 3;      // that exchange nothing, beside them
   static constexpr double kTurnSeconds = 0.25;  // at least
   static constexpr int kOfATurn = 12;           // steps of a turn, at least
-  static constexpr Took kShort{.steps = 32, .measured = 32};
+  static constexpr std::ptrdiff_t kRested = 2;  // steps of a turn, over links
+  static constexpr std::int64_t kShort = 32;    // steps
 
   void look() {
     progress(fmt::format("profile, {}", moment_));
@@ -109,7 +108,6 @@ class Trial {
   void progress(const std::string& what) const { show_progress(fmt::format("{}: {}", group_, what)); }
 
   void measure(std::vector<Rival>& rivals) {
-    if (place_.emulated()) return one_by_one(rivals);
     for (std::size_t begin = 0; begin < rivals.size(); begin += kTogether) {
       const std::size_t count = std::min(kTogether, rivals.size() - begin);
       progress(fmt::format("{} to {} of {}, {}", begin + 1, begin + count, rivals.size(), moment_));
@@ -117,7 +115,7 @@ class Trial {
     }
   }
 
-  // On one host ways differ by little, and the machine has moods: some ways take turns with one that exchanges nothing.
+  // Ways differ by little, and the machine has moods: some ways take turns with one that exchanges nothing.
   void in_turns(std::span<Rival> rivals) {
     struct Turning {
       std::unique_ptr<PausedRun> run;
@@ -130,7 +128,7 @@ class Trial {
     while (alone.size() < kAlone) alone.push_back(runs_.start(without_exchange(), kEndless));
     std::vector<Turning> all;
     for (const auto& rival : rivals) {
-      const double about = predict(profile_, rival.way, kShort);
+      const double about = predict(profile_, rival.way, kShort, kShort);
       const auto steps = steps_of(about, 2 * kOfATurn);
       all.push_back({runs_.start(rival.way, steps), turn_seconds(about), steps, {}});
     }
@@ -140,62 +138,48 @@ class Trial {
       std::vector<double> alone_steps, steps(all.size());
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (i % 2 == 0) {
-          without.push_back(alone[without.size() % kAlone]->turn(turn_seconds(profile_.step_s.p50)));
-          alone_steps.push_back(mean_step(without.back()));
+          without.push_back(turn_of(*alone[without.size() % kAlone], turn_seconds(profile_.step_s.p50)));
+          if (!without.back().empty()) alone_steps.push_back(mean_step(without.back()));
         }
-        if (running(all[i])) steps[i] = mean_step(all[i].run->turn(all[i].turn_s));
+        if (running(all[i])) steps[i] = mean_step(turn_of(*all[i].run, all[i].turn_s));
       }
       for (std::size_t i = 0; i < all.size(); ++i) {
-        if (steps[i] > 0) all[i].over.push_back(steps[i] / median(alone_steps));
+        if (steps[i] > 0 && !alone_steps.empty()) all[i].over.push_back(steps[i] / median(alone_steps));
       }
       for (double one : alone_steps) alone_.push_back(one);
     }
     const auto now = middle_of(without);
     const auto profile = in_state(profile_, now, without);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const Took took{.steps = TrainingRuns::kSettled + all[i].steps, .measured = all[i].steps};
-      rivals[i].predicted.push_back(predict(profile, rivals[i].way, took) / now.step);
+      const auto steps = TrainingRuns::kSettled + all[i].steps;
+      rivals[i].predicted.push_back(predict(profile, rivals[i].way, steps, all[i].steps) / now.step);
       rivals[i].measured.push_back(middle_mean(all[i].over));
     }
   }
 
-  // Over slow links what is on its way goes on while processes stand still: each way by itself. One that exchanges
-  // nothing begins with it, and has a turn before and after.
-  void one_by_one(std::vector<Rival>& rivals) {
-    const double turn_s = 3 * turn_seconds(profile_.step_s.p50);
-    std::vector<Turn> without;
-    for (std::size_t i = 0; i < rivals.size(); ++i) {
-      auto& [way, predicted, measured] = rivals[i];
-      progress(fmt::format("{}, {} of {}, {}", way.name(), i + 1, rivals.size(), moment_));
-      const auto alone = runs_.start(without_exchange(), kEndless);
-      const Turn before = alone->turn(turn_s);
-      const double about = predict(in_state(profile_, mean_of({before})), way, kShort);
-      const auto took = runs_.train(way, steps_of(about, 20));
-      const Turn after = alone->turn(turn_s);
-      without.insert(without.end(), {before, after});
-      const double first = mean_step(before), second = mean_step(after);
-      moods_.push_back(std::abs(first - second) / std::max(first, second));
-      const auto now = mean_of({before, after});
-      predicted.push_back(predict(in_state(profile_, now, without), way, took) / now.step);
-      measured.push_back(took.step_s / now.step);
-      alone_.push_back(now.step);
-    }
+  // What is on its way over links goes on while processes stand still, and a connection that rested sends little at
+  // first: the first steps of a turn do not count there.
+  Turn turn_of(PausedRun& run, double seconds) const {
+    auto steps = run.turn(seconds);
+    if (place_.emulated())
+      steps.erase(steps.begin(), steps.begin() + std::min<std::ptrdiff_t>(kRested, std::ssize(steps)));
+    return steps;
   }
 
   static double turn_seconds(double step_s) { return std::max(kTurnSeconds, kOfATurn * step_s); }
 
-  // A mean step of the first worker, over the same steps of a run as were measured.
-  double predict(const plan::Profile& profile, const Way& way, const Took& took) const {
+  // A mean step of the first worker, over the last so many of a run of so many steps.
+  double predict(const plan::Profile& profile, const Way& way, std::int64_t steps, std::int64_t last) const {
     plan::Job job;
     job.profile = &profile;
     job.strategy = sync::Choice::parse(way.strategy);
     job.compress = way.codec;
     job.workers = question_.workers;
-    job.steps = static_cast<int>(took.steps);
+    job.steps = static_cast<int>(steps);
     const auto simulated = plan::simulate(here_, job);
     const auto& ends = simulated.step_ends;
     if (ends.empty()) return simulated.step_s;
-    const auto before = ends.size() - std::min<std::size_t>(ends.size(), static_cast<std::size_t>(took.measured));
+    const auto before = ends.size() - std::min<std::size_t>(ends.size(), static_cast<std::size_t>(last));
     return (ends.back() - (before > 0 ? ends[before - 1] : 0)) / static_cast<double>(ends.size() - before);
   }
 
@@ -213,7 +197,7 @@ class Trial {
       spreads.push_back(one.spread());
     }
     Picked pick{.group = group_, .kendall = kendall(predicted, measured)};
-    pick.noise = median(moods_.empty() ? spreads : moods_);
+    pick.noise = median(spreads);
     const auto beyond = kendall_apart(predicted, measured, pick.noise);
     pick.kendall_beyond_noise = beyond.kendall;
     pick.pairs_beyond_noise = beyond.share;
@@ -252,7 +236,6 @@ class Trial {
   plan::Profile profile_;
   std::int64_t epoch_steps_ = 0;
   std::vector<double> alone_;  // steps without exchange
-  std::vector<double> moods_;  // how far two of them in a row were apart, relative
   std::string moment_;
 };
 

@@ -4,8 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
 #include "trireme/net/launch/launch.h"
@@ -15,19 +13,14 @@ namespace {
 
 constexpr std::chrono::seconds kLongestChild{600};
 
-// Fails as the command does.
-void run_to_end(const Argv& command) {
-  Output output;
-  Child child(command, output.fd());
-  if (child.finish(kLongestChild) != 0) {
-    throw Error(fmt::format("{}: {}", fmt::join(command, " "), output.first_line()));
-  }
-}
-
-// Runs `trireme ARGUMENTS`.
+// Runs `trireme ARGUMENTS`, and fails as it does.
 void run_trireme(Argv arguments) {
   arguments.insert(arguments.begin(), net::own_program());
-  run_to_end(arguments);
+  Output output;
+  Child child(arguments, output.fd());
+  if (child.finish(kLongestChild) != 0) {
+    throw Error(fmt::format("{}: {}", fmt::join(arguments, " "), output.first_line()));
+  }
 }
 
 // The flags that put a job in a place.
@@ -133,14 +126,6 @@ Argv TrainingRuns::command(const Way& way, std::int64_t steps, const std::string
   command.insert(command.end(), model_.begin(), model_.end());
   put(command, place_, workers_);
   return command;
-}
-
-TrainingRuns::Took TrainingRuns::train(const Way& way, std::int64_t steps) {
-  const std::string out = next_folder();
-  run_to_end(command(way, steps, out));
-  std::ifstream file(out + "/run.json");
-  const auto measured = nlohmann::json::parse(file).at("summary").at("measured");
-  return {1e-3 * measured.at("breakdown_ms").at("step").get<double>(), steps, measured.at("steps").get<std::int64_t>()};
 }
 
 std::unique_ptr<PausedRun> TrainingRuns::start(const Way& way, std::int64_t steps) {

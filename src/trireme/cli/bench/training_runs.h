@@ -49,11 +49,6 @@ class TrainingRuns {
 
   plan::Profile profile();
 
-  struct Took {
-    double step_s = 0;                     // in the mean, of the first worker
-    std::int64_t steps = 0, measured = 0;  // of the run; the last so many of them
-  };
-  Took train(const Way& way, std::int64_t steps);
   // Of which so many steps after the first kSettled; it waits for its turns.
   std::unique_ptr<PausedRun> start(const Way& way, std::int64_t steps);
 

@@ -114,10 +114,7 @@ double mean_step(const Turn& turn) {
   return sum / static_cast<double>(std::max<std::size_t>(turn.size(), 1));
 }
 
-namespace {
-
-template <typename Typical>
-TimedStep step_of(const std::vector<Turn>& turns, const Typical& typical) {
+TimedStep middle_of(const std::vector<Turn>& turns) {
   std::vector<double> step, forward, backward, optimizer;
   for (const auto& turn : turns) {
     for (const auto& one : turn) {
@@ -128,19 +125,8 @@ TimedStep step_of(const std::vector<Turn>& turns, const Typical& typical) {
       optimizer.push_back(one.optimizer);
     }
   }
-  return {typical(step), typical(forward), typical(backward), typical(optimizer)};
+  return {middle_mean(step), middle_mean(forward), middle_mean(backward), middle_mean(optimizer)};
 }
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (double one : values) sum += one;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
-}
-
-}  // namespace
-
-TimedStep middle_of(const std::vector<Turn>& turns) { return step_of(turns, middle_mean); }
-TimedStep mean_of(const std::vector<Turn>& turns) { return step_of(turns, mean); }
 
 std::vector<double> residuals_of(const std::vector<Turn>& turns) {
   std::vector<double> all;

@@ -49,9 +49,8 @@ class PausedRun {
 double middle_mean(std::vector<double> values);
 // Seconds; 0 of none.
 double mean_step(const Turn& turn);
-// A step over many turns, part by part: a usual one, or with all that happens once in a while.
+// A usual step over many turns, part by part.
 TimedStep middle_of(const std::vector<Turn>& turns);
-TimedStep mean_of(const std::vector<Turn>& turns);
 // Compute of each step over the median of its turn: steps are even where the machine's mood alone changes.
 std::vector<double> residuals_of(const std::vector<Turn>& turns);
 
