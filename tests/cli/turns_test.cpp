@@ -75,8 +75,12 @@ TEST(Turns, ARunThatFailsSaysWhy) {
 }
 
 TEST(Turns, AreSummedUpByTheirMiddle) {
-  EXPECT_EQ(middle_mean({}), 0);
-  EXPECT_DOUBLE_EQ(middle_mean({1, 2, 3, 1000}), 2.5);
+  EXPECT_EQ(middle_mean(std::vector<double>{}), 0);
+  EXPECT_DOUBLE_EQ(middle_mean(std::vector<double>{1, 2, 3, 1000}), 2.5);
+  EXPECT_EQ(middle_mean(std::vector<Weighted>{}), 0);
+  EXPECT_DOUBLE_EQ(middle_mean(std::vector<Weighted>{{1000}, {2}, {1}, {3}}), 2.5);
+  EXPECT_DOUBLE_EQ(middle_mean(std::vector<Weighted>{{10, 2}, {1, 6}}), 1) << "the slow one is of the outer quarter";
+  EXPECT_DOUBLE_EQ(middle_mean(std::vector<Weighted>{{10, 4}, {1, 4}}), 5.5);
   const std::vector<Turn> turns{{{4, 1, 2, 1}, {8, 2, 4, 2}, {2, 9, 9, 9, /*paused=*/true}}, {}};
   EXPECT_DOUBLE_EQ(mean_step(turns[0]), 14.0 / 3);
   EXPECT_EQ(mean_step(turns[1]), 0);

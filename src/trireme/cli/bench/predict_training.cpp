@@ -121,7 +121,7 @@ class Trial {
       std::unique_ptr<PausedRun> run;
       double turn_s = 0;
       std::int64_t steps = 0;
-      std::vector<double> over;  // by turn: a step over one without exchange
+      std::vector<Weighted> over;  // by turn: a step over one without exchange, and how many there were
     };
     // Two runs of the same thing are some per cent apart, for as long as they live: which pages they got.
     std::vector<std::unique_ptr<PausedRun>> alone;
@@ -135,16 +135,18 @@ class Trial {
     std::vector<Turn> without;
     const auto running = [](const Turning& one) { return !one.run->ended(); };
     while (std::ranges::any_of(all, running)) {
-      std::vector<double> alone_steps, steps(all.size());
+      std::vector<double> alone_steps;
+      std::vector<Turn> turns(all.size());
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (i % 2 == 0) {
           without.push_back(turn_of(*alone[without.size() % kAlone], turn_seconds(profile_.step_s.p50)));
           if (!without.back().empty()) alone_steps.push_back(mean_step(without.back()));
         }
-        if (running(all[i])) steps[i] = mean_step(turn_of(*all[i].run, all[i].turn_s));
+        if (running(all[i])) turns[i] = turn_of(*all[i].run, all[i].turn_s);
       }
       for (std::size_t i = 0; i < all.size(); ++i) {
-        if (steps[i] > 0 && !alone_steps.empty()) all[i].over.push_back(steps[i] / median(alone_steps));
+        if (turns[i].empty() || alone_steps.empty()) continue;
+        all[i].over.push_back({mean_step(turns[i]) / median(alone_steps), static_cast<double>(turns[i].size())});
       }
       for (double one : alone_steps) alone_.push_back(one);
     }

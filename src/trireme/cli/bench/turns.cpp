@@ -108,6 +108,18 @@ double middle_mean(std::vector<double> values) {
   return count > 0 ? sum / static_cast<double>(count) : 0;
 }
 
+double middle_mean(std::vector<Weighted> values) {
+  std::ranges::sort(values, {}, &Weighted::value);
+  double all = 0, before = 0, sum = 0;
+  for (const auto& one : values) all += one.weight;
+  for (const auto& one : values) {
+    const double from = std::max(before, all / 4), to = std::min(before + one.weight, 3 * all / 4);
+    sum += std::max(0.0, to - from) * one.value;
+    before += one.weight;
+  }
+  return all > 0 ? sum / (all / 2) : 0;
+}
+
 double mean_step(const Turn& turn) {
   double sum = 0;
   for (const auto& one : turn) sum += one.step;

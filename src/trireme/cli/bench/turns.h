@@ -47,6 +47,11 @@ class PausedRun {
 
 // Of the middle half: what happens once in a while to one of them does not count. 0 of none.
 double middle_mean(std::vector<double> values);
+// The same by weight, where one counts for more than another.
+struct Weighted {
+  double value = 0, weight = 1;
+};
+double middle_mean(std::vector<Weighted> values);
 // Seconds; 0 of none.
 double mean_step(const Turn& turn);
 // A usual step over many turns, part by part.
