@@ -146,7 +146,8 @@ class Trial {
       }
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (turns[i].empty() || alone_steps.empty()) continue;
-        all[i].over.push_back({mean_step(turns[i]) / median(alone_steps), static_cast<double>(turns[i].size())});
+        const auto steps = static_cast<double>(std::ssize(turns[i]) + rested());
+        all[i].over.push_back({mean_step(turns[i]) / median(alone_steps), steps});
       }
       for (double one : alone_steps) alone_.push_back(one);
     }
@@ -161,10 +162,10 @@ class Trial {
 
   // What is on its way over links goes on while processes stand still, and a connection that rested sends little at
   // first: the first steps of a turn do not count there.
+  std::ptrdiff_t rested() const { return place_.emulated() ? kRested : 0; }
   Turn turn_of(PausedRun& run, double seconds) const {
     auto steps = run.turn(seconds);
-    if (place_.emulated())
-      steps.erase(steps.begin(), steps.begin() + std::min<std::ptrdiff_t>(kRested, std::ssize(steps)));
+    steps.erase(steps.begin(), steps.begin() + std::min(rested(), std::ssize(steps)));
     return steps;
   }
 
