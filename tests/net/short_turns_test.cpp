@@ -13,11 +13,14 @@ namespace {
 TEST(ShortTurns, LeavePriorityAndPolicyAsTheyAre) {
   std::jthread([] {
     ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, 5), 0);  // of this thread
+    EXPECT_FALSE(takes_short_turns());
     take_short_turns();
     take_short_turns();
+    EXPECT_TRUE(takes_short_turns());
     EXPECT_EQ(::getpriority(PRIO_PROCESS, 0), 5);
     EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER);
   });
+  EXPECT_FALSE(takes_short_turns()) << "another thread's";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ Lane::~Lane() {
 
 void Lane::run(const Request& request) {
   if (done(started_)) [[likely]] {
-    executor_.run(request, settings_.timeout, settings_.inline_);
+    executor_.run(request, settings_.timeout, net::takes_short_turns() ? settings_.background : settings_.inline_);
     return;
   }
   wait(start(request), Duration::max());

@@ -18,7 +18,7 @@ class Lane {
   struct Settings {
     Duration timeout;          // of each call
     net::Patience inline_;     // on the caller's thread
-    net::Patience background;  // on the lane's: it shares the cores with the caller's work
+    net::Patience background;  // on the lane's, and of callers like it: they share the cores with others' work
   };
   Lane(net::Transport& transport, std::unique_ptr<net::Channel> channel, const Settings& settings);
   // Finishes what is queued.

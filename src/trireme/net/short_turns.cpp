@@ -7,8 +7,16 @@
 #include <cstdint>
 
 namespace trireme::net {
+namespace {
+
+constinit thread_local bool asked = false;
+
+}  // namespace
+
+bool takes_short_turns() { return asked; }
 
 void take_short_turns() {
+  asked = true;
   // The kernel's struct sched_attr, of which the C library here has no declaration.
   struct {
     std::uint32_t size, policy;
