@@ -94,9 +94,10 @@ class Trial {
   static constexpr std::size_t kTogether = 6;   // ways that take turns: each is processes with LibTorch in them
   static constexpr std::size_t kAlone = 3;      // that exchange nothing, beside them
   static constexpr double kTurnSeconds = 0.25;  // at least
-  static constexpr int kOfATurn = 12;           // steps of a turn, at least
-  static constexpr std::ptrdiff_t kRested = 2;  // steps of a turn, over links
-  static constexpr std::int64_t kShort = 32;    // steps
+  static constexpr double kStillSeconds = 13, kBeginSeconds = 2;  // at most; to start a run
+  static constexpr int kOfATurn = 12;                             // steps of a turn, at least
+  static constexpr std::ptrdiff_t kRested = 2;                    // steps of a turn, over links
+  static constexpr std::int64_t kShort = 32;                      // steps
 
   void look() {
     progress(fmt::format("profile, {}", moment_));
@@ -108,11 +109,26 @@ class Trial {
   void progress(const std::string& what) const { show_progress(fmt::format("{}: {}", group_, what)); }
 
   void measure(std::vector<Rival>& rivals) {
-    for (std::size_t begin = 0; begin < rivals.size(); begin += kTogether) {
-      const std::size_t count = std::min(kTogether, rivals.size() - begin);
+    for (std::size_t begin = 0; begin < rivals.size();) {
+      const std::size_t count = together(std::span(rivals).subspan(begin));
       progress(fmt::format("{} to {} of {}, {}", begin + 1, begin + count, rivals.size(), moment_));
       in_turns(std::span(rivals).subspan(begin, count));
+      begin += count;
     }
+  }
+
+  // How many of the first take turns with each other. Over links nobody stands still for long, neither while others
+  // begin nor while they have their turns: what a peer had sent is not taken meanwhile, and a host that takes nothing
+  // for 20 s counts as lost (net/socket.h).
+  std::size_t together(std::span<const Rival> rivals) const {
+    const std::size_t most = std::min(kTogether, rivals.size());
+    if (!place_.emulated()) return most;
+    std::size_t count = 0;
+    for (double still_s = 0; count < most && still_s < kStillSeconds; ++count) {
+      const double step_s = about(rivals[count].way);
+      still_s += std::max(kBeginSeconds + TrainingRuns::kSettled * step_s, turn_seconds(step_s));
+    }
+    return count;
   }
 
   // Ways differ by little, and the machine has moods: some ways take turns with one that exchanges nothing.
@@ -128,9 +144,9 @@ class Trial {
     while (alone.size() < kAlone) alone.push_back(runs_.start(without_exchange(), kEndless));
     std::vector<Turning> all;
     for (const auto& rival : rivals) {
-      const double about = predict(profile_, rival.way, kShort, kShort);
-      const auto steps = steps_of(about, 2 * kOfATurn);
-      all.push_back({runs_.start(rival.way, steps), turn_seconds(about), steps, {}});
+      const double step_s = about(rival.way);
+      const auto steps = steps_of(step_s, 2 * kOfATurn);
+      all.push_back({runs_.start(rival.way, steps), turn_seconds(step_s), steps, {}});
     }
     std::vector<Turn> without;
     const auto running = [](const Turning& one) { return !one.run->ended(); };
@@ -170,6 +186,8 @@ class Trial {
   }
 
   static double turn_seconds(double step_s) { return std::max(kTurnSeconds, kOfATurn * step_s); }
+
+  double about(const Way& way) const { return predict(profile_, way, kShort, kShort); }
 
   // A mean step of the first worker, over the last so many of a run of so many steps.
   double predict(const plan::Profile& profile, const Way& way, std::int64_t steps, std::int64_t last) const {
