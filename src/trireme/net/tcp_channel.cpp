@@ -267,9 +267,11 @@ void TcpChannel::lost(const Peer& peer, int error) {
 // How many bytes must have come before the kernel calls the connection readable.
 void TcpChannel::wake_at(Peer& peer) {
   std::size_t due = 0;
-  if (!peer.recvs.empty()) {
-    due = peer.known ? peer.in.length - peer.received
-                     : kHeaderBytes + peer.recvs.front().sink.bytes - (peer.end - peer.begin);
+  if (peer.known) {
+    due = peer.in.length - peer.received;
+  } else if (!peer.recvs.empty()) {
+    const std::size_t whole = kHeaderBytes + peer.recvs.front().sink.bytes;
+    due = whole - std::min(whole, peer.end - peer.begin);
   }
   const int bytes = due > kShort ? static_cast<int>(std::min(due, kWorthWaking)) : 1;
   if (std::exchange(peer.wakes_at, bytes) == bytes) return;
