@@ -54,7 +54,7 @@ plan::Profile in_state(plan::Profile profile, const TimedStep& now, const std::v
   return in_state(std::move(profile), now);
 }
 
-// A way, with seconds of a step over those of one without exchange at the same time, by round.
+// A way, with its steps by round, in the trial's units.
 struct Rival {
   Way way;
   std::vector<double> predicted, measured;
@@ -79,7 +79,7 @@ class Trial {
       look();
       measure(rivals);
     }
-    const double usual = median(alone_);
+    const double usual = unit(median(alone_));
     for (const auto& rival : rivals) {
       Judged one{group_, rival.way.name(), usual * median(rival.predicted), {}};
       for (double over : rival.measured) one.measured_s.push_back(usual * over);
@@ -137,7 +137,7 @@ class Trial {
       std::unique_ptr<PausedRun> run;
       double turn_s = 0;
       std::int64_t steps = 0;
-      std::vector<Weighted> over;  // by turn: a step over one without exchange, and how many there were
+      std::vector<Weighted> over;  // by turn: a step in the trial's units, and how many there were
     };
     // Two runs of the same thing are some per cent apart, for as long as they live: which pages they got.
     std::vector<std::unique_ptr<PausedRun>> alone;
@@ -163,7 +163,7 @@ class Trial {
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (turns[i].empty() || alone_steps.empty()) continue;
         const auto steps = static_cast<double>(std::ssize(turns[i]) + rested());
-        all[i].over.push_back({mean_step(turns[i]) / median(alone_steps), steps});
+        all[i].over.push_back({mean_step(turns[i]) / unit(median(alone_steps)), steps});
       }
       for (double one : alone_steps) alone_.push_back(one);
     }
@@ -171,10 +171,14 @@ class Trial {
     const auto profile = in_state(profile_, now, without);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto steps = TrainingRuns::kSettled + all[i].steps;
-      rivals[i].predicted.push_back(predict(profile, rivals[i].way, steps, all[i].steps) / now.step);
+      rivals[i].predicted.push_back(predict(profile, rivals[i].way, steps, all[i].steps) / unit(now.step));
       rivals[i].measured.push_back(middle_mean(all[i].over));
     }
   }
+
+  // What steps are told in: those without exchange at the same time, for all get longer where the machine is in a mood.
+  // Links have none, and may be most of a step: seconds.
+  double unit(double alone_s) const { return place_.emulated() ? 1 : alone_s; }
 
   // What is on its way over links goes on while processes stand still, and a connection that rested sends little at
   // first: the first steps of a turn do not count there.
@@ -236,7 +240,7 @@ class Trial {
     for (auto i : order) best.push_back({rivals[i].way, {}, {}});
     moment_ = "the best once more";
     for (int round = 0; round < std::max(2, question_.rounds); ++round) measure(best);
-    const auto step_s = [&](const Rival& one) { return median(alone_) * median(one.measured); };
+    const auto step_s = [&](const Rival& one) { return unit(median(alone_)) * median(one.measured); };
     const auto& first = *std::ranges::min_element(best, {}, step_s);
     const auto& chosen =
         *std::ranges::find(best, rivals[pick].way.name(), [](const auto& one) { return one.way.name(); });
