@@ -54,10 +54,10 @@ plan::Profile in_state(plan::Profile profile, const TimedStep& now, const std::v
   return in_state(std::move(profile), now);
 }
 
-// A way, with its steps by round, in the trial's units.
+// A way, with its steps by round, in the trial's units; and what is predicted over a step without exchange.
 struct Rival {
   Way way;
-  std::vector<double> predicted, measured;
+  std::vector<double> predicted, measured, over_alone;
 };
 
 class Trial {
@@ -73,7 +73,7 @@ class Trial {
   TrainingAnswer judge() {
     TrainingAnswer answer;
     std::vector<Rival> rivals;
-    for (const auto& way : ways_of(question_.strategies, question_.codecs, place_)) rivals.push_back({way, {}, {}});
+    for (const auto& way : ways_of(question_.strategies, question_.codecs, place_)) rivals.push_back({way, {}, {}, {}});
     for (int round = 1; round <= question_.rounds; ++round) {
       moment_ = fmt::format("round {}", round);
       look();
@@ -167,11 +167,13 @@ class Trial {
       }
       for (double one : alone_steps) alone_.push_back(one);
     }
-    const auto now = middle_of(without);
+    const auto now = mean_of(without);
     const auto profile = in_state(profile_, now, without);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto steps = TrainingRuns::kSettled + all[i].steps;
-      rivals[i].predicted.push_back(predict(profile, rivals[i].way, steps, all[i].steps) / unit(now.step));
+      const double step_s = predict(profile, rivals[i].way, steps, all[i].steps);
+      rivals[i].predicted.push_back(step_s / unit(now.step));
+      rivals[i].over_alone.push_back(step_s / now.step);
       rivals[i].measured.push_back(middle_mean(all[i].over));
     }
   }
@@ -187,6 +189,18 @@ class Trial {
     auto steps = run.turn(seconds);
     steps.erase(steps.begin(), steps.begin() + std::min(rested(), std::ssize(steps)));
     return steps;
+  }
+
+  // A usual step, of which as many are long as in the turns of others: these count by their mean.
+  static TimedStep mean_of(const std::vector<Turn>& turns) {
+    auto step = middle_of(turns);
+    std::vector<Weighted> means;
+    for (const auto& turn : turns) {
+      if (!turn.empty()) means.push_back({mean_step(turn), static_cast<double>(turn.size())});
+    }
+    const double by = step.step > 0 ? middle_mean(means) / step.step : 1;
+    for (double* part : {&step.step, &step.forward, &step.backward, &step.optimizer}) *part *= by;
+    return step;
   }
 
   static double turn_seconds(double step_s) { return std::max(kTurnSeconds, kOfATurn * step_s); }
@@ -233,11 +247,11 @@ class Trial {
   void run_off(const std::vector<Rival>& rivals, TrainingAnswer& answer) {
     std::vector<std::size_t> order(rivals.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto pick = *std::ranges::min_element(order, {}, [&](auto i) { return answer.steps[i].predicted_s; });
+    const auto pick = *std::ranges::min_element(order, {}, [&](auto i) { return median(rivals[i].over_alone); });
     std::ranges::sort(order, {}, [&](auto i) { return i == pick ? 0 : answer.steps[i].measured(); });
     order.resize(std::min(order.size(), kTogether));
     std::vector<Rival> best;
-    for (auto i : order) best.push_back({rivals[i].way, {}, {}});
+    for (auto i : order) best.push_back({rivals[i].way, {}, {}, {}});
     moment_ = "the best once more";
     for (int round = 0; round < std::max(2, question_.rounds); ++round) measure(best);
     const auto step_s = [&](const Rival& one) { return unit(median(alone_)) * median(one.measured); };
