@@ -90,7 +90,7 @@ class Subject {
     Gradient gradient;
     auto& [all, tensors] = gradient;
     for (const auto& parameter : parameters_) {
-      if (!parameter.grad().defined() || all.size() >= most) continue;
+      if (!parameter.grad().defined() || parameter.numel() == 0 || all.size() >= most) continue;
       const auto flat = parameter.grad().detach().to(torch::kCPU, torch::kFloat32).contiguous();
       const std::size_t rows = flat.dim() > 1 ? static_cast<std::size_t>(flat.size(0)) : 1;
       const auto row = static_cast<std::size_t>(flat.numel()) / rows;

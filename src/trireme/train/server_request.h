@@ -9,8 +9,8 @@
 namespace trireme::train {
 
 // Seconds from a push of so many elements to the weights that follow, of the last of all ranks to push, which each have
-// a server of their own and come from a step; the mean, told to the first rank. 0 for one rank, and for hosts of which
-// none knows MASTER_ADDR. A collective call.
+// a server of their own and come from a step; the mean, told to the first rank. 0 for one rank, and where hosts
+// are several and the first does not know MASTER_ADDR. A collective call.
 double measure_server_request(Communicator& world, std::size_t elements, const std::function<void()>& step, int rounds);
 
 }  // namespace trireme::train
