@@ -121,6 +121,7 @@ class Client::Impl {
   Clock::time_point last_beat_{}, next_call_{};
   // Guarded by mutex_.
   bool welcomed_ = false, left_ = false;
+  bool finished_ = false;  // an operation was, of which nobody was told yet
   std::string failure_;
   std::list<Operation> operations_;  // oldest first; until they are waited for
   std::uint64_t next_id_ = 1;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "trireme/base/error.h"
 #include "trireme/ps/client_impl.h"
@@ -133,7 +134,7 @@ void Client::Impl::finish(Operation& operation, const std::vector<std::uint32_t>
     operation.shards[shard] = Operation::State::done;
     --operation.left;
   }
-  if (operation.left == 0) changed_.notify_all();
+  finished_ = finished_ || operation.left == 0;
 }
 
 void Client::Impl::from_server(Frame& frame) {
@@ -220,6 +221,8 @@ void Client::Impl::take_back(std::uint64_t link) {
 
 Duration Client::Impl::tick() {
   std::lock_guard lock(mutex_);
+  // Once for all that came together: a push and its pull are waited for by the same thread.
+  if (std::exchange(finished_, false)) changed_.notify_all();
   Link* coordinator = loop_.find(coordinator_);
   if (coordinator && welcomed_) {
     for (auto& [head, body] : to_coordinator_) coordinator->send(head, body);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +13,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/net/short_turns.h"
+#include "trireme/net/unix_socket.h"
 #include "trireme/ps/endpoint.h"
 
 namespace trireme::ps {
@@ -36,14 +38,26 @@ std::size_t gather(const std::string& head, const Payload& payload, std::size_t 
 
 }  // namespace
 
+Link::Link(std::uint64_t id, net::Fd fd, bool unix_socket, Parser::Place place)
+    : id_(id),
+      fd_(std::move(fd)),
+      other_(!unix_socket                       ? Other::elsewhere
+             : net::peer_pid(fd_) == ::getpid() ? Other::of_process
+                                                : Other::of_host),
+      parser_(std::move(place)) {}
+
 void Link::send(Header header, std::string_view body, Payload payload, int descriptor) {
+  queue(header, body, std::move(payload), descriptor);
+  if (!flush()) out_.clear();  // the loop finds out when it reads
+}
+
+void Link::queue(Header header, std::string_view body, Payload payload, int descriptor) {
   header.payload = 0;
   for (auto part : payload.parts) header.payload += part.size();
   seal(header, body);
   std::string head(reinterpret_cast<const char*>(&header), sizeof header);
   head += body;
   out_.push_back({std::move(head), std::move(payload), descriptor});
-  if (!flush()) out_.clear();  // the loop finds out when it reads
 }
 
 bool Link::flush() {
@@ -76,7 +90,7 @@ bool Link::flush() {
 }
 
 ssize_t Link::read(std::span<std::byte> space) {
-  if (!unix_) return ::recv(fd_.get(), space.data(), space.size(), MSG_DONTWAIT);
+  if (!is_unix()) return ::recv(fd_.get(), space.data(), space.size(), MSG_DONTWAIT);
   iovec part{space.data(), space.size()};
   alignas(cmsghdr) char control[CMSG_SPACE(4 * sizeof(int))] = {};
   msghdr message{};

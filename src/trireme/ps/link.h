@@ -23,15 +23,20 @@ struct Payload {
   std::shared_ptr<const void> keep;
 };
 
+// Who is at the other end of a link, the nearest last.
+enum class Other { elsewhere, of_host, of_process };
+
 class Link {
  public:
-  Link(std::uint64_t id, net::Fd fd, bool unix_socket, Parser::Place place)
-      : id_(id), unix_(unix_socket), fd_(std::move(fd)), parser_(std::move(place)) {}
+  Link(std::uint64_t id, net::Fd fd, bool unix_socket, Parser::Place place);
 
   std::uint64_t id() const { return id_; }
-  bool is_unix() const { return unix_; }
+  bool is_unix() const { return other_ != Other::elsewhere; }
+  Other other() const { return other_; }
   // Queues a frame and sends what the socket takes. A descriptor (Unix sockets only) must stay open until then.
   void send(Header header, std::string_view body, Payload payload = {}, int descriptor = -1);
+  // Queues a frame that goes with the next one, or in the loop's next turn.
+  void queue(Header header, std::string_view body, Payload payload = {}, int descriptor = -1);
   // A descriptor that came with the frames so far, if any; the newest.
   net::Fd take_descriptor() { return std::move(received_); }
 
@@ -48,8 +53,8 @@ class Link {
   ssize_t read(std::span<std::byte> space);
 
   const std::uint64_t id_;
-  const bool unix_;
   net::Fd fd_;
+  const Other other_;
   Parser parser_;
   std::deque<Outgoing> out_;
   std::size_t sent_ = 0;  // bytes of out_.front()

@@ -117,11 +117,12 @@ void Server::Impl::answer_all() {
   auto ready = take_ready_pulls();
   settle_for(ready);
   answer_pushes();
-  // Other hosts first: a worker of this one that has its weights computes on the core that the other answers need.
-  std::stable_partition(ready.begin(), ready.end(), [&](const PendingPull& pull) {
+  // The nearest last: a worker that has its weights computes on the core that other answers need.
+  const auto near = [&](const PendingPull& pull) {
     const Link* link = loop_.find(pull.link);
-    return link != nullptr && !link->is_unix();
-  });
+    return link == nullptr ? Other::elsewhere : link->other();
+  };
+  ready.sort([&](const PendingPull& one, const PendingPull& other) { return near(one) < near(other); });
   for (auto& pull : ready) give_values(pull);
 }
 
@@ -139,7 +140,8 @@ void Server::Impl::answer_pushes() {
     } else if (kept) {
       Packer body;
       body.put(at->staleness);
-      if (Link* link = loop_.find(at->link)) link->send(header(Kind::done, at->request), body.take());
+      // With the weights, where they follow: whoever waits for both wakes once.
+      if (Link* link = loop_.find(at->link)) link->queue(header(Kind::done, at->request), body.take());
     } else {
       ++at;
       continue;
