@@ -100,30 +100,5 @@ TEST(EmulatedNetwork, HostsHandOverWhatFitsABucket) {
   }
 }
 
-TEST(EmulatedNetwork, HostsHaveCoresOfTheirOwn) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int core = 3; core < 19; ++core) CPU_SET(core, &all);  // 16 of them
-  cpu_set_t taken;
-  CPU_ZERO(&taken);
-  for (int host = 0; host < 3; ++host) {
-    auto own = cores_of_host(host, 3, all);
-    EXPECT_EQ(CPU_COUNT(&own), 5);
-    CPU_OR(&taken, &taken, &own);
-  }
-  EXPECT_EQ(CPU_COUNT(&taken), 15);
-  cpu_set_t outside;
-  CPU_XOR(&outside, &taken, &all);
-  EXPECT_EQ(CPU_COUNT(&outside), 1);
-  // Of fewer cores than hosts each has one, and all are used.
-  CPU_ZERO(&taken);
-  for (int host = 0; host < 20; ++host) {
-    auto own = cores_of_host(host, 20, all);
-    EXPECT_EQ(CPU_COUNT(&own), 1);
-    CPU_OR(&taken, &taken, &own);
-  }
-  EXPECT_TRUE(CPU_EQUAL(&taken, &all));
-}
-
 }  // namespace
 }  // namespace trireme::net

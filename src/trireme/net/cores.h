@@ -1,15 +1,18 @@
-// The cores this process may use.
+// The cores this process may use, and shares of them.
 #pragma once
 #include <sched.h>
 
-#include <thread>
-
 namespace trireme::net {
 
-inline int usable_cores() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
+// Of the calling thread.
+cpu_set_t own_cores();
+// As many as this process may use, whatever share its threads keep to.
+int usable_cores();
+
+// The k-th of so many equal shares, neighbours together: those of one core's threads, then of one socket. Where there
+// are fewer cores than shares they are given out in turn.
+cpu_set_t share_of_cores(const cpu_set_t& all, int k, int shares);
+// Keeps the calling thread, and those that it starts from now on, to a share; where that is refused they stay free.
+void keep_to_share(int k, int shares);
 
 }  // namespace trireme::net

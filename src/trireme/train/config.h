@@ -52,7 +52,7 @@ struct Config {
   double timeout = 60;
   // run
   std::int64_t workers = 2, threads = 0;
-  std::string launch = "processes", device = "cpu";
+  std::string launch = "processes", cores = "own", device = "cpu";
   std::string hosts = "none", bandwidth = "unlimited", latency = "0";
   // out
   std::string out;

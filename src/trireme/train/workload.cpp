@@ -56,6 +56,16 @@ int compute_threads(const Config& config, int workers_started) {
                               : std::max(1, net::usable_cores() / std::max(1, net::workers_beside(workers_started)));
 }
 
+void take_place(const Config& config, int worker, int workers_started) {
+  const int threads = compute_threads(config, workers_started);
+  const bool emulated = net::workers_beside(workers_started) != workers_started;  // hosts have cores of their own
+  const bool filled = workers_started * threads == net::usable_cores();
+  if (config.cores == "own" && config.device == "cpu" && filled && !emulated) {
+    net::keep_to_share(worker, workers_started);
+  }
+  set_compute_threads(threads);
+}
+
 void set_compute_threads(int threads) {
   torch::set_num_threads(threads);
   // LibTorch does not tell OpenBLAS.

@@ -47,11 +47,11 @@ struct ProfileOptions {
 };
 
 // Of train's settings, besides those of the model and the data, what measuring depends on.
-constexpr std::array<std::string_view, 19> kProfiled{
+constexpr std::array<std::string_view, 20> kProfiled{
     "train.batch",    "train.steps",    "train.optimizer", "train.lr",           "train.momentum",
     "train.nesterov", "train.beta1",    "train.beta2",     "train.weight_decay", "train.trust",
     "train.epsilon",  "train.autocast", "train.seed",      "run.workers",        "parallel.tensor_rule",
-    "run.launch",     "run.threads",    "run.device",      "train.deterministic"};
+    "run.launch",     "run.threads",    "run.cores",       "run.device",         "train.deterministic"};
 
 bool is_profiled(std::string_view key) {
   return key.starts_with("model.") || key.starts_with("data.") || std::ranges::find(kProfiled, key) != kProfiled.end();
@@ -93,7 +93,7 @@ void report(const plan::Profile& profile, const ProfileOptions& options) {
 }
 
 void profile_beside_others(const train::Config& config, const net::WorldSpec& spec, const ProfileOptions& options) {
-  train::set_compute_threads(train::compute_threads(config, spec.local_size));
+  train::take_place(config, spec.local_rank, spec.local_size);
   auto workload = train::prepare(config, spec.local_rank);
   auto world = init();
   try {

@@ -173,7 +173,7 @@ bool told_to_stop() {
 
 void run_worker(const train::Config& config, const net::WorldSpec& spec, const TrainCommand& options) {
   try {
-    train::set_compute_threads(train::compute_threads(config, spec.local_size));
+    train::take_place(config, spec.local_rank, spec.local_size);
     auto workload = train::prepare(config, spec.local_rank);
     auto world = init(world_options(config));
     work(config, workload, world, options);
@@ -205,7 +205,7 @@ void run_with_servers(const train::Config& config, const net::WorldSpec& spec, c
   const std::string at = ps::client_options_from_environment().at;
   if (cast.is_server(spec.rank)) return serve(cast, spec.rank, at, key);
   if (!cast.is_worker(spec.rank)) return coordinate(cast, at, key, config.timeout);
-  train::set_compute_threads(train::compute_threads(config, cast.workers));
+  train::take_place(config, spec.rank, cast.workers);
   auto workload = train::prepare(config, spec.rank);
   auto alone = train::world_of_one(world_options(config));
   std::optional<ps::Server> server;
@@ -232,7 +232,7 @@ void run_as_threads(const train::Config& config, const TrainCommand& options) {
   run_threads(
       static_cast<int>(config.workers),
       [&](Communicator& world) {
-        train::set_compute_threads(threads);
+        train::take_place(config, world.rank(), world.size());
         auto workload = train::prepare(config, world.rank());
         try {
           if (coordinator) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trireme/net/cores.h"
 #include "trireme/net/emulate/namespace.h"
 #include "trireme/net/emulate/tool.h"
 
@@ -70,25 +71,8 @@ std::vector<std::string> shaping_commands(const std::string& device, const Emula
   return commands;
 }
 
-cpu_set_t cores_of_host(int host, int hosts, const cpu_set_t& all) {
-  const int count = CPU_COUNT(&all), each = std::max(1, count / hosts);
-  const int first = host * each % std::max(1, count);
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  int number = 0;
-  for (int core = 0; core < CPU_SETSIZE; ++core) {
-    if (!CPU_ISSET(core, &all)) continue;
-    if (number >= first && number < first + each) CPU_SET(core, &own);
-    ++number;
-  }
-  return own;
-}
-
 cpu_set_t EmulatedHosts::cores(int host) const {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  ::sched_getaffinity(0, sizeof all, &all);
-  return cores_of_host(host, static_cast<int>(hosts_.size()), all);
+  return share_of_cores(own_cores(), host, static_cast<int>(hosts_.size()));
 }
 
 EmulatedHosts::EmulatedHosts(const EmulatedNetwork& network) : switch_(new_network_namespace()) {

@@ -36,9 +36,6 @@ class EmulatedHosts {
 // Where the others reach a host, within the emulated network alone.
 std::string emulated_address(int host);
 
-// Of `all` cores those of a host: as many each, side by side.
-cpu_set_t cores_of_host(int host, int hosts, const cpu_set_t& all);
-
 // The commands for `ip` inside a host, and for `tc` that shape what leaves `device`. Of use to tests.
 std::vector<std::string> host_commands(int host, const EmulatedNetwork& network);
 std::vector<std::string> shaping_commands(const std::string& device, const EmulatedNetwork& network, bool leaves_host);
