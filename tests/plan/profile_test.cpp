@@ -36,6 +36,7 @@ TEST(Profile, ReadsWhatItWrote) {
     profile.turn_s = 0.003;
     profile.request_s = 0.0004;
     profile.link_request_s = 0.0007;
+    profile.resumed_s = 0.0001;
     profile.server_s_per_byte = 2e-10;
     profile.pass_s_per_byte = 3e-11;
     profile.residuals = {0.9, 1, 1.3};

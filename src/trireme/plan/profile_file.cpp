@@ -162,6 +162,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
                   "turn_s",
                   "request_s",
                   "link_request_s",
+                  "resumed_s",
                   "server_s_per_byte",
                   "pack_s_per_byte",
                   "pass_s_per_byte",
@@ -194,6 +195,7 @@ Profile parse_profile(std::string_view text, const std::string& name) {
   if (file.has(top / "turn_s")) profile.turn_s = file.number(top / "turn_s");
   if (file.has(top / "request_s")) profile.request_s = file.number(top / "request_s");
   if (file.has(top / "link_request_s")) profile.link_request_s = file.number(top / "link_request_s");
+  if (file.has(top / "resumed_s")) profile.resumed_s = file.number(top / "resumed_s");
   if (file.has(top / "server_s_per_byte")) profile.server_s_per_byte = file.number(top / "server_s_per_byte");
   profile.pack_s_per_byte = file.number(top / "pack_s_per_byte");
   if (file.has(top / "pass_s_per_byte")) profile.pass_s_per_byte = file.number(top / "pass_s_per_byte");
@@ -230,6 +232,7 @@ ordered_json to_json(const Profile& profile) {
           {"turn_s", profile.turn_s},
           {"request_s", profile.request_s},
           {"link_request_s", profile.link_request_s},
+          {"resumed_s", profile.resumed_s},
           {"server_s_per_byte", profile.server_s_per_byte},
           {"pack_s_per_byte", profile.pack_s_per_byte},
           {"pass_s_per_byte", profile.pass_s_per_byte},

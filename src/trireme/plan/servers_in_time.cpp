@@ -173,11 +173,17 @@ double ServersInTime::deliver(const Answer& answer) {
   return --missing_[place] == 0 ? there_s_[place] : -1;
 }
 
-// Woken by a worker in its own memory it has the core on which that one waits now. Woken by the network it may come to
-// any core of its node: on one on which a worker computes the two have half of it each, for as long as both last.
+// Woken by its own worker in memory it has the core on which that one waits now; by another, that of its own, which
+// computes and stands back. Woken by the network it may come to any core of its node: on one on which a worker computes
+// the two have half of it each, for as long as both last.
 double ServersInTime::works(const Server& server, int woken_by, double begin, double work_s) {
   const auto busy = computing(server, begin);
-  if (busy.empty() || (!coded_ && in_place(woken_by, server))) return begin + work_s;
+  if (busy.empty()) return begin + work_s;
+  if (!coded_ && in_place(woken_by, server)) {
+    const bool stands_back = !sim_.spare && std::ranges::find(busy, server.place) != busy.end();
+    if (stands_back) workers_.disturb(server.place, begin, (hop_s_ + work_s) / kHalf, kHalf);
+    return begin + work_s;
+  }
   const auto workers = static_cast<double>(busy.size());
   const double likely = std::min(1.0, workers * std::max(sim_.profile.threads, 1) / sim_.all.node(server.place).cores);
   double together = work_s;

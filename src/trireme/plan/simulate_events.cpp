@@ -48,7 +48,7 @@ class WithServers : public OwnPace {
     access(Access::What::read, worker, now);
     const double read = now + passes(worker, Moment::before_forward, false);
     expose(worker, read - now);
-    const double laid_out = sim_.laid_out(workers_[static_cast<std::size_t>(worker)].course);
+    const double laid_out = sim_.laid_out(workers_[static_cast<std::size_t>(worker)].course) + sim_.profile.resumed_s;
     const double computed = compute(worker, read) + read_on(worker) + laid_out;
     if (worker == 0 && counts(worker)) result_.breakdown_s.other += laid_out;
     // Gradients are encoded on the training thread.

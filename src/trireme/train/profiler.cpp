@@ -1,6 +1,7 @@
 #include "trireme/train/profiler.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "trireme/base/clock.h"
@@ -198,7 +199,7 @@ struct Beside {
   double turn_s = 0;    // how much longer the least of them takes than where nobody computes
 };
 
-Beside measure_beside(Subject& subject, Communicator& world, std::size_t elements, int rounds) {
+Beside measure_beside(Subject& subject, Communicator& world, std::size_t elements, double step_s, int rounds) {
   if (world.size() == 1) return {};
   auto memory = world.allocate<float>(elements);
   std::memset(memory.get(), 0, elements * sizeof(float));
@@ -206,22 +207,33 @@ Beside measure_beside(Subject& subject, Communicator& world, std::size_t element
   struct Both {
     double step_s = 0, together_s = 0;
   };
-  // A step, and an all-reduce that begins with it.
-  const auto both = [&](const View& what, bool with_step) {
+  // A step, and so many all-reduces that begin with it.
+  const auto both = [&](const View& what, std::int64_t times, bool with_step) {
     world.barrier();
     const double start = now_seconds();
-    auto work = world.async().all_reduce(what);
+    std::vector<Work> all;
+    for (std::int64_t k = 0; k < times; ++k) all.push_back(world.async().all_reduce(what));
     if (with_step) subject.own_step();
     const double stepped = now_seconds();
-    work.wait();
-    const auto [begin, end] = work.times();
-    return Both{stepped - start, std::max(0.0, (with_step ? std::min(end, stepped) : end) - begin)};
+    double together = 0;
+    for (auto& work : all) {
+      work.wait();
+      const auto [begin, end] = work.times();
+      together += std::max(0.0, (with_step ? std::min(end, stepped) : end) - begin);
+    }
+    return Both{stepped - start, together};
   };
+  // As many as take a tenth of a step: what one that is short takes from it is less than steps differ by.
+  std::vector<double> takes;
+  for (int k = 0; k < kWarm; ++k) takes.push_back(both(gradient, 1, true).together_s);
+  std::int64_t times = std::clamp<std::int64_t>(std::llround(step_s / (10 * std::max(median(takes), 1e-6))), 1, 16);
+  world.broadcast(View(std::span(&times, 1)));
   std::vector<double> quiet, busy, together;
   double longer = 0;
   for (int round = 0; round <= rounds; ++round) {  // the first warms up
     subject.own_step();                            // a core that waited for the last of them computes slowly at first
-    const auto beside_least = both(least, true), least_alone = both(least, false), beside = both(gradient, true);
+    const auto beside_least = both(least, 1, true), least_alone = both(least, 1, false);
+    const auto beside = both(gradient, times, true);
     if (round == 0) continue;
     quiet.push_back(beside_least.step_s);
     busy.push_back(beside.step_s);
@@ -327,15 +339,19 @@ void profile_servers(Subject& subject, Communicator& world, int rounds, plan::Pr
   constexpr std::size_t kFew = 256;
   const auto request = [&](std::size_t elements) {
     return measure_server_request(
-        world, elements, [&] { subject.step(); }, rounds);
+        world, elements, [&] { return subject.own_step().own(); }, rounds);
   };
   const bool near = world.transport() != "tcp";
-  (near ? profile.request_s : profile.link_request_s) = request(kFew);
+  const auto least = request(kFew);
+  (near ? profile.request_s : profile.link_request_s) = least.seconds;
+  profile.resumed_s = least.resumed_s;
   const std::size_t elements = profile.gradient_elements() / 2;
   if (elements < 2 * kFew || profile.request_s == 0) return;
   // Each has a share: all gradients are read, weights read and written, and given to all.
   const double share = static_cast<double>((elements - kFew) * sizeof(float)) / world.size();
-  profile.server_s_per_byte = std::max(0.0, request(elements) - profile.request_s) / (share * (2 * world.size() + 2));
+  const auto half = request(elements);
+  profile.server_s_per_byte = std::max(0.0, half.seconds - least.seconds) / (share * (2 * world.size() + 2));
+  profile.resumed_s = (least.resumed_s + half.resumed_s) / 2;
 }
 
 std::vector<plan::CodecProfile> profile_codecs(Subject& subject, Interlude& interlude) {
@@ -370,7 +386,7 @@ plan::Profile profile_model(const Config& config, Workload& work, Communicator& 
   samples.fill(profile, subject.ready());
   const int rounds = rounds_of(profile.step_s.p50, world);
   options.progress("slowdown while communicating");
-  const auto beside = measure_beside(subject, world, profile.gradient_elements(), rounds);
+  const auto beside = measure_beside(subject, world, profile.gradient_elements(), profile.step_s.p50, rounds);
   profile.slowdown = beside.slowdown;
   profile.turn_s = beside.turn_s;
   const auto bytes = profile.gradient_bytes();

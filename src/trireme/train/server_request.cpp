@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "trireme/base/clock.h"
+#include "trireme/base/median.h"
 #include "trireme/net/environment.h"
 #include "trireme/ps/client.h"
 #include "trireme/ps/coordinator.h"
@@ -45,10 +46,10 @@ Meeting tell(Communicator& world, const Meeting& of_first) {
 
 }  // namespace
 
-double measure_server_request(Communicator& world, std::size_t elements, const std::function<void()>& step,
-                              int rounds) {
+ServerRequest measure_server_request(Communicator& world, std::size_t elements, const std::function<double()>& step,
+                                     int rounds) {
   const auto listen = first_listens(world);
-  if (world.size() == 1 || !listen) return 0;
+  if (world.size() == 1 || !listen) return {};
   std::optional<ps::Coordinator> coordinator;
   Meeting meeting;
   if (world.rank() == 0) {
@@ -59,27 +60,34 @@ double measure_server_request(Communicator& world, std::size_t elements, const s
   }
   meeting = tell(world, meeting);
   ps::Server server({.at = meeting.at, .key = meeting.key, .name = "server-" + std::to_string(world.rank())});
-  double sum = 0;
+  double seconds = 0;
+  std::vector<double> quiet, resumed;
   {
     ps::Client client({.at = meeting.at, .key = meeting.key, .rank = world.rank()});
     const std::vector<float> zeros(elements);
     client.declare({{{"something", elements, 1}}, {}, ps::Consistency::bsp()}, zeros, patience());
     const auto gradient = client.allocate(elements), weights = client.allocate(elements);
-    std::ranges::fill(gradient, 0.0f);
     for (int round = 0; round <= rounds; ++round) {  // the first warms up
-      step();
+      world.barrier();
+      const double alone = step();
+      std::ranges::fill(gradient, 0.0f);  // as a backward pass leaves it: written a moment ago
       world.barrier();
       const double met = now_seconds();
       while (world.rank() == 0 && now_seconds() < met + kLate) {
       }
       const double begin = now_seconds();
       client.wait(client.push_pull(gradient, 0, weights), patience());
-      if (round > 0) sum += now_seconds() - begin;
+      const double answered = now_seconds();
+      const double after = step();
+      if (round == 0) continue;
+      seconds += (answered - begin) / rounds;
+      quiet.push_back(alone);
+      resumed.push_back(after);
     }
     world.barrier();
   }
   world.barrier();  // servers go when all workers have left
-  return sum / rounds;
+  return {seconds, std::max(0.0, median(resumed) - median(quiet))};
 }
 
 }  // namespace trireme::train
