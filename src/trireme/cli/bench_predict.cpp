@@ -23,7 +23,7 @@ namespace {
 struct PredictBenchFlags {
   std::string cases = "calls,training", rounds = "3";
   std::string transports = "inproc,shm,tcp", ranks = "2", largest = "16M";
-  std::string models = "mlp,lenet,mlp-wide:32", strategies, codecs = "none,int8,topk:0.01", workers = "2";
+  std::string models = "mlp,lenet,resnet32:8", strategies, codecs = "none,int8,topk:0.01", workers = "2";
   std::string places = "host,1gbit,100mbit";
   bool json = false;
 };

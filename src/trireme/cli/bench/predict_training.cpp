@@ -43,6 +43,7 @@ plan::Profile in_state(plan::Profile profile, const TimedStep& now) {
   profile.pack_s_per_byte *= backward;
   profile.pass_s_per_byte *= backward;
   profile.server_s_per_byte *= backward;
+  profile.resumed_s *= backward;
   const double step = profile.forward_s.p50 + profile.backward_s.p50 + profile.optimizer_s.p50 + other;
   profile.step_s = scaled(profile.step_s, step / profile.step_s.p50);
   return profile;
@@ -184,7 +185,7 @@ class Trial {
 
   // What is on its way over links goes on while processes stand still, and a connection that rested sends little at
   // first: the first steps of a turn do not count there.
-  std::ptrdiff_t rested() const { return place_.emulated() ? kRested : 0; }
+  std::ptrdiff_t rested() const { return kRested; }
   Turn turn_of(PausedRun& run, double seconds) const {
     auto steps = run.turn(seconds);
     steps.erase(steps.begin(), steps.begin() + std::min(rested(), std::ssize(steps)));

@@ -102,6 +102,7 @@ plan::Profile TrainingRuns::profile() {
   profile.slowdown = there.slowdown;
   profile.turn_s = there.turn_s;
   profile.link_request_s = there.link_request_s;
+  profile.resumed_s = there.resumed_s;
   return profile;
 }
 
