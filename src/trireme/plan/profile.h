@@ -77,7 +77,7 @@ struct Profile {
   double turn_s = 0;              // an exchange in the background waits so long for its turn while the worker computes
   double request_s = 0;           // to ask a parameter server of this host and be answered, beside bytes; 0: not known
   double link_request_s = 0;      // the same over the network, with what its messages take; 0: not known
-  double resumed_s = 0;           // a step takes so much longer where its weights just came from servers
+  double resumed_s = 0;           // a step takes so much longer where others have just written its weights
   double server_s_per_byte = 0;   // a server of this host reads or writes its share once; 0: not known
   double pack_s_per_byte = 0;     // to copy gradients into a bucket
   double pass_s_per_byte = 0;     // of the model: a strategy reads or writes it once in its loops; 0: not known

@@ -218,7 +218,9 @@ class OnOneMemory : public OwnPace {
  private:
   void begin_step(int worker, double now) override {
     access(Access::What::read, worker, now);
-    const double end = optimize(worker, compute(worker, now));
+    const double reread = workers_.size() > 1 ? sim_.profile.resumed_s : 0;  // what others have just written
+    if (worker == 0 && counts(worker)) result_.breakdown_s.other += reread;
+    const double end = optimize(worker, compute(worker, now) + reread);
     events_.put(end, [this, worker, seen = updates_](double then) {
       access(Access::What::apply, worker, then);
       if (counts(worker)) stale(updates_ - seen);

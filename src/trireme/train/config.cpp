@@ -103,7 +103,7 @@ constexpr std::array kFields{
     Field{"run.workers", "--workers", "workers on this host", &C::workers},
     Field{"run.launch", "--launch", "workers are processes or threads", &C::launch},
     Field{"run.threads", "--threads", "compute threads per worker (0: cores / workers)", &C::threads},
-    Field{"run.cores", "--cores", "own: processes that fill the host keep to their share of its cores; any", &C::cores},
+    Field{"run.cores", "--cores", "own: workers that fill the host keep to their share of its cores; any", &C::cores},
     Field{"run.device", "--device", "cpu or cuda", &C::device},
     Field{"run.hosts", "--hosts", "ns:N emulates N hosts here, the workers spread over them; needs root", &C::hosts},
     Field{"run.bandwidth", "--bandwidth", "of each emulated host's link, each way: 100mbit, 12.5MB", &C::bandwidth},

@@ -29,8 +29,8 @@ torch::Tensor first_samples(const Workload& work, std::int64_t count);
 // Compute threads of one of the workers that were started together: what was asked for, or its share of its host's
 // cores; 1 with --deterministic, where the number of threads must not depend on the number of workers.
 int compute_threads(const Config& config, int workers_started);
-// The process of a worker, before it computes: its threads, and where the workers fill the host's cores those that it
-// keeps to (--cores own), so that none of them runs where another's threads are waited for.
+// What a worker does first, in its process or thread: sets its compute threads and, where the workers fill the host's
+// cores, keeps to its share of them (--cores own), so that none computes where another's threads are waited for.
 void take_place(const Config& config, int worker, int workers_started);
 // For LibTorch and its BLAS, of the calling thread and all later ones.
 void set_compute_threads(int threads);

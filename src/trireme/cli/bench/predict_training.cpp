@@ -97,7 +97,7 @@ class Trial {
   static constexpr double kTurnSeconds = 0.25;  // at least
   static constexpr double kStillSeconds = 13, kBeginSeconds = 2;  // at most; to start a run
   static constexpr int kOfATurn = 12;                             // steps of a turn, at least
-  static constexpr std::ptrdiff_t kRested = 2;                    // steps of a turn, over links
+  static constexpr std::ptrdiff_t kRested = 2;                    // first steps of a turn
   static constexpr std::int64_t kShort = 32;                      // steps
 
   void look() {
@@ -163,7 +163,7 @@ class Trial {
       }
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (turns[i].empty() || alone_steps.empty()) continue;
-        const auto steps = static_cast<double>(std::ssize(turns[i]) + rested());
+        const auto steps = static_cast<double>(std::ssize(turns[i]) + kRested);
         all[i].over.push_back({mean_step(turns[i]) / unit(median(alone_steps)), steps});
       }
       for (double one : alone_steps) alone_.push_back(one);
@@ -183,12 +183,11 @@ class Trial {
   // Links have none, and may be most of a step: seconds.
   double unit(double alone_s) const { return place_.emulated() ? 1 : alone_s; }
 
-  // What is on its way over links goes on while processes stand still, and a connection that rested sends little at
-  // first: the first steps of a turn do not count there.
-  std::ptrdiff_t rested() const { return kRested; }
-  Turn turn_of(PausedRun& run, double seconds) const {
+  // Whoever stood still begins with cold caches, what was on its way over links went on meanwhile, and a connection
+  // that rested sends little at first: the first steps of a turn do not count.
+  static Turn turn_of(PausedRun& run, double seconds) {
     auto steps = run.turn(seconds);
-    steps.erase(steps.begin(), steps.begin() + std::min(rested(), std::ssize(steps)));
+    steps.erase(steps.begin(), steps.begin() + std::min(kRested, std::ssize(steps)));
     return steps;
   }
 

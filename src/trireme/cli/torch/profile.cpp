@@ -24,11 +24,10 @@
 namespace trireme::cli {
 
 plan::Profile profile_on_threads(const train::Config& config, const train::ProfilerOptions& options) {
-  const int threads = train::compute_threads(config, static_cast<int>(config.workers));
-  train::set_compute_threads(threads);
+  train::set_compute_threads(train::compute_threads(config, static_cast<int>(config.workers)));
   plan::Profile first;
   run_threads(static_cast<int>(config.workers), [&](Communicator& world) {
-    train::set_compute_threads(threads);
+    train::take_place(config, world.rank(), world.size());
     auto own = options;
     if (world.rank() != 0) own.progress = [](std::string_view) {};
     auto workload = train::prepare(config, world.rank());

@@ -216,8 +216,7 @@ void run_with_servers(const train::Config& config, const net::WorldSpec& spec, c
 }
 
 void run_as_threads(const train::Config& config, const TrainCommand& options) {
-  int threads = train::compute_threads(config, static_cast<int>(config.workers));
-  train::set_compute_threads(threads);
+  train::set_compute_threads(train::compute_threads(config, static_cast<int>(config.workers)));
   std::optional<Exit> exit;
   std::optional<ps::Coordinator> coordinator;
   std::vector<std::unique_ptr<ps::Server>> servers;
