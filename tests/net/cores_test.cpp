@@ -7,10 +7,15 @@
 namespace trireme::net {
 namespace {
 
-TEST(Cores, SharesAreEqualAndApart) {
+cpu_set_t sixteen_cores() {
   cpu_set_t all;
   CPU_ZERO(&all);
-  for (int core = 3; core < 19; ++core) CPU_SET(core, &all);  // 16 of them
+  for (int core = 3; core < 19; ++core) CPU_SET(core, &all);
+  return all;
+}
+
+TEST(Cores, SharesAreEqualAndApart) {
+  const auto all = sixteen_cores();
   cpu_set_t taken;
   CPU_ZERO(&taken);
   for (int k = 0; k < 3; ++k) {
@@ -25,9 +30,7 @@ TEST(Cores, SharesAreEqualAndApart) {
 }
 
 TEST(Cores, OfFewerThanSharesEachHasOneAndAllAreUsed) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (int core = 3; core < 19; ++core) CPU_SET(core, &all);
+  const auto all = sixteen_cores();
   cpu_set_t taken;
   CPU_ZERO(&taken);
   for (int k = 0; k < 20; ++k) {

@@ -1,17 +1,16 @@
 // Which cores this process may use, and binding a thread to one of them.
 #pragma once
 #include <pthread.h>
-#include <sched.h>
 
 #include <vector>
+
+#include "trireme/net/cores.h"
 
 namespace trireme::bench {
 
 inline std::vector<int> cores_of_process() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
+  const auto set = net::own_cores();
   std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &set)) cores.push_back(core);
   }
