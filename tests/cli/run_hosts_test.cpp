@@ -102,6 +102,15 @@ TEST(RunHosts, LinksHaveTheirBandwidthInBothDirections) {
   }
 }
 
+TEST(RunHosts, TcpIsTheSameWhateverTheMachineUses) {
+  TRIREME_NEEDS_EMULATION();
+  auto run =
+      trireme_run({"-n", "2", "--hosts", "ns:2", "--no-prefix", "--", "ip", "-4", "route", "show", "dev", "eth0"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(lines_of(run.out), testing::SizeIs(2));
+  EXPECT_THAT(lines_of(run.out), testing::Each(testing::ContainsRegex("^10\\.77\\.0\\.0/16 .*congctl (cubic|reno)")));
+}
+
 // How a job ends that is in full swing: by itself (0), or by a signal to the launcher.
 class RunHostsEnd : public testing::TestWithParam<int> {};
 

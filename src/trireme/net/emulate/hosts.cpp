@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 
 #include "trireme/net/cores.h"
 #include "trireme/net/emulate/namespace.h"
@@ -13,13 +14,15 @@
 namespace trireme::net {
 namespace {
 
-// A bucket as small as the timers of the kernel allow: a message that fits in it passes at once, as on no real link.
-constexpr double kBucketSeconds = 0.25e-3;
+// A message that fits into a bucket passes at once, as on no real link; but the smaller it is, the more often the
+// kernel's timers take a core from those who compute. Half of it is handed over at once (host_commands).
+constexpr double kBucketSeconds = 0.5e-3;
 constexpr std::uint64_t kLeastBucket = 3200;  // bytes, two frames
 // What a port holds back before it drops.
 constexpr double kQueueSeconds = 20e-3;
 constexpr std::uint64_t kLeastQueue = 256 << 10;  // bytes
-constexpr int kFrame = 1514;                      // bytes on the wire, of 1,500 and the header
+constexpr const char* kNetwork = "10.77.0.0";
+constexpr int kFrame = 1514;  // bytes on the wire, of 1,500 and the header
 
 std::uint64_t bytes_in(double seconds, const EmulatedNetwork& network) {
   return static_cast<std::uint64_t>(static_cast<double>(network.bits_per_s) / 8 * seconds);
@@ -27,6 +30,16 @@ std::uint64_t bytes_in(double seconds, const EmulatedNetwork& network) {
 
 std::uint64_t bucket_of(const EmulatedNetwork& network) {
   return std::max(kLeastBucket, bytes_in(kBucketSeconds, network));
+}
+
+// Whatever the machine uses, emulated hosts behave alike. BBR, where that is what it is, takes a worker that stood
+// still for a slow link, and goes on at half the rate for as long as it then sends no more than that.
+std::string congestion_control() {
+  std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
+  for (std::string name; file >> name;) {
+    if (name == "cubic") return name;
+  }
+  return "reno";  // which every kernel has
 }
 
 std::vector<std::string> switch_commands(const std::vector<Fd>& hosts) {
@@ -47,11 +60,13 @@ std::string emulated_address(int host) { return fmt::format("10.77.0.{}", host +
 // TCP hands over many frames as one. Those that do not fit into a bucket would be taken apart and overtake each other;
 // two fit, so that one is on its way while the next one's tokens gather.
 std::vector<std::string> host_commands(int host, const EmulatedNetwork& network) {
-  constexpr std::uint64_t kLeast = 4 * kFrame, kMost = 65536;
+  constexpr std::uint64_t kLeast = 2 * kFrame, kMost = 65536;
   const auto at_once =
       network.bits_per_s > 0 ? std::clamp<std::uint64_t>(bucket_of(network) / 2, kLeast, kMost) : kMost;
   return {"link set dev lo up", fmt::format("address add {}/16 dev eth0", emulated_address(host)),
-          fmt::format("link set dev eth0 addrgenmode none gso_max_size {} up", at_once)};
+          fmt::format("link set dev eth0 addrgenmode none gso_max_size {} up", at_once),
+          fmt::format("route replace {}/16 dev eth0 proto kernel scope link src {} congctl {}", kNetwork,
+                      emulated_address(host), congestion_control())};
 }
 
 std::vector<std::string> shaping_commands(const std::string& device, const EmulatedNetwork& network, bool leaves_host) {
