@@ -16,6 +16,10 @@ class Crew {
   virtual int size() const = 0;
   // Over all workers, when all have come. Collective.
   virtual void sum(std::span<double> numbers) = 0;
+  // The same without waiting for anybody, where a crew can: `numbers` are sums when await_sum() has returned. One at a
+  // time.
+  virtual void start_sum(std::span<double> numbers) { sum(numbers); }
+  virtual void await_sum() {}
 
   // For workers that go at their own pace: numbers that each goes to one of them. Parts only go up, and are the same
   // for everyone.

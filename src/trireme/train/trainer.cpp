@@ -239,8 +239,11 @@ class Run {
       stopped_ = told;
     } else if (strategy_->asynchronous()) {
       if (asked_to_stop() && !std::exchange(said_stop_, true)) crew_.stop_giving();
-    } else if (stop_question_.due(step, strategy_->meets(step))) {
-      stopped_ = stop_question_.ask(crew_, asked_to_stop(), step);
+    } else {
+      stopped_ = stop_question_.answer(crew_);
+      if (!stopped_ && stop_question_.due(step, strategy_->meets(step))) {
+        stop_question_.ask(crew_, asked_to_stop(), step);
+      }
     }
   }
 
@@ -296,6 +299,7 @@ class Run {
   // What is under way is taken in, all workers agree, and the last weights are judged and kept.
   void end() {
     if (strategy_->asynchronous()) crew_.announce(std::nullopt);
+    (void)stop_question_.answer(crew_);
     for (auto& learner : learners_) learner->gradients->drain();
     if (part_.samples > 0) sent_ += traffic() - before_;
     // The result is kept, and beside it what a run that goes on would have gone on with.

@@ -4,6 +4,8 @@ namespace trireme::train {
 
 void WorldCrew::sum(std::span<double> numbers) { world_.all_reduce(View(numbers)); }
 
+void WorldCrew::start_sum(std::span<double> numbers) { sums_.add(world_.async().all_reduce(View(numbers))); }
+
 std::optional<std::int64_t> WorldCrew::take(const Part& part) {
   const std::scoped_lock lock(mutex_);
   tickets_->begin(part.number, part.first, part.limit);
