@@ -56,6 +56,29 @@ TEST(Turns, NothingGoesOnWhileItStandsStill) {
   EXPECT_EQ(size(), before);
 }
 
+// One step in ten takes most of the time. Of the steps after the first of each turn one in ten must be such a one: were
+// it cut wherever the turn is over, hardly any would be left.
+TEST(Turns, CutNoLongStepInTwo) {
+  constexpr const char* kUneven = R"(
+use Time::HiRes qw(time sleep);
+open(my $out, '>', "$ARGV[0]/metrics.jsonl"); $out->autoflush(1);
+for my $step (1 .. 1000000) {
+  my $begin = time; sleep($step % 10 == 0 ? 0.2 : 0.002);
+  printf $out '{"step":%d,"step_ms":%f,"forward_ms":1,"backward_ms":2,"optimizer_ms":3}' . "\n", $step, 1e3 * (time - $begin);
+})";
+  TemporaryFolder folder;
+  PausedRun run({"perl", "-MIO::Handle", "-e", kUneven, folder.path()}, folder.path(), 3);
+  int all = 0, some = 0;
+  for (int turn = 0; turn < 12; ++turn) {
+    auto steps = run.turn(0.15);
+    for (std::size_t i = 1; i < steps.size(); ++i) {
+      ++all;
+      some += steps[i].number % 10 == 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(some, 6) << "of " << all;
+}
+
 TEST(Turns, EndWithTheRun) {
   TemporaryFolder folder;
   PausedRun run(stepping(folder.path(), 6), folder.path(), 2);

@@ -24,7 +24,7 @@ struct PredictBenchFlags {
   std::string cases = "calls,training", rounds = "3";
   std::string transports = "inproc,shm,tcp", ranks = "2", largest = "16M";
   std::string models = "mlp,lenet,resnet32:8", strategies, codecs = "none,int8,topk:0.01", workers = "2";
-  std::string places = "host,1gbit,100mbit";
+  std::string places = "host,1gbit,100mbit", keep;
   bool json = false;
 };
 
@@ -174,7 +174,7 @@ PredictBench asked_for(const CLI::App& command, const PredictBenchFlags& flags) 
     refuse_given(command, {"--transports", "--ranks", "--largest"}, "it is for --cases calls");
   }
   if (asked.places.empty()) {
-    refuse_given(command, {"--models", "--strategies", "--codecs", "--workers", "--places"},
+    refuse_given(command, {"--models", "--strategies", "--codecs", "--workers", "--places", "--keep"},
                  "it is for --cases training");
   }
   return asked;
@@ -194,9 +194,10 @@ void run(const CLI::App& command, const PredictBenchFlags& flags) {
       }
       continue;
     }
+    auto kept = flags.keep.empty() ? bench::Kept() : bench::Kept(flags.keep);
     std::vector<bench::Judged> all;
     for (const auto& place : asked.places) {
-      bench::judge_training(asked.training, place, [&](const bench::TrainingAnswer& answer) {
+      bench::judge_training(asked.training, place, kept, [&](const bench::TrainingAnswer& answer) {
         tell(flags, answer.pick.group, answer.steps);
         tell(flags, answer.pick);
         all.insert(all.end(), answer.steps.begin(), answer.steps.end());
@@ -224,6 +225,7 @@ void add_bench_predict(CLI::App& app) {
   command->add_option("--workers", flags->workers, "Training: workers")->capture_default_str();
   command->add_option("--places", flags->places, "Training: host, or the bandwidth of emulated hosts (root)")
       ->capture_default_str();
+  command->add_option("--keep", flags->keep, "Training: a file for what is measured; run again with it, it goes on");
   command->add_flag("--json", flags->json, "One JSON object for each prediction");
   command->callback([flags, command] { run(*command, *flags); });
 }

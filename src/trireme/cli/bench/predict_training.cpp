@@ -4,9 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <numeric>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "trireme/base/error.h"
 #include "trireme/cli/bench/numbers.h"
@@ -55,35 +56,45 @@ plan::Profile in_state(plan::Profile profile, const TimedStep& now, const std::v
   return in_state(std::move(profile), now);
 }
 
-// A way, with its steps by round, in the trial's units; and what is predicted over a step without exchange.
+// A way, with its step in each round.
 struct Rival {
   Way way;
-  std::vector<double> predicted, measured, over_alone;
+  std::vector<StepTimes> rounds;
 };
+
+// The median over rounds.
+template <typename Of>
+double usual(const Rival& rival, Of of) {
+  std::vector<double> values;
+  for (const auto& times : rival.rounds) values.push_back(of(times));
+  return median(values);
+}
 
 class Trial {
  public:
-  // `cluster`: what the place costs; none where that is to be measured afresh in each round.
-  Trial(const TrainingQuestion& question, const Place& place, const plan::Cluster* cluster, const std::string& model)
+  // `links`: what emulated ones cost, once that was measured; they do not change.
+  Trial(const TrainingQuestion& question, const Place& place, std::optional<plan::Cluster>& links,
+        const std::string& model, Kept& kept)
       : question_(question),
         place_(place),
-        cluster_(cluster),
+        links_(links),
+        kept_(kept),
         group_(fmt::format("{}, {}", place.name, model)),
         runs_(place, question.workers, model) {}
 
   TrainingAnswer judge() {
     TrainingAnswer answer;
     std::vector<Rival> rivals;
-    for (const auto& way : ways_of(question_.strategies, question_.codecs, place_)) rivals.push_back({way, {}, {}, {}});
+    for (const auto& way : ways_of(question_.strategies, question_.codecs, place_)) rivals.push_back({way, {}});
     for (int round = 1; round <= question_.rounds; ++round) {
-      moment_ = fmt::format("round {}", round);
-      look();
-      measure(rivals);
+      looked_ = false;
+      measure(rivals, fmt::format("round {}", round));
     }
-    const double usual = unit(median(alone_));
+    const double moment = usual_moment(rivals);
     for (const auto& rival : rivals) {
-      Judged one{group_, rival.way.name(), usual * median(rival.predicted), {}};
-      for (double over : rival.measured) one.measured_s.push_back(usual * over);
+      Judged one{
+          group_, rival.way.name(), moment * usual(rival, [&](const auto& times) { return predicted(times); }), {}};
+      for (const auto& times : rival.rounds) one.measured_s.push_back(moment * measured(times));
       answer.steps.push_back(std::move(one));
     }
     answer.pick = picked(answer.steps);
@@ -100,54 +111,73 @@ class Trial {
   static constexpr std::ptrdiff_t kRested = 2;                    // first steps of a turn
   static constexpr std::int64_t kShort = 32;                      // steps
 
-  void look() {
-    progress(fmt::format("profile, {}", moment_));
-    here_ = cluster_ != nullptr ? *cluster_ : measured_cluster(place_, question_.workers);
+  void look(const std::string& round) {
+    if (std::exchange(looked_, true)) return;
+    progress(fmt::format("profile, {}", round));
+    if (!place_.emulated()) {
+      here_ = measured_cluster(place_, question_.workers);
+    } else {
+      if (!links_) links_ = measured_cluster(place_, question_.workers);
+      here_ = *links_;
+    }
     profile_ = runs_.profile();
     epoch_steps_ = static_cast<std::int64_t>(profile_.samples) / (profile_.batch * question_.workers);
   }
 
   void progress(const std::string& what) const { show_progress(fmt::format("{}: {}", group_, what)); }
 
-  void measure(std::vector<Rival>& rivals) {
-    for (std::size_t begin = 0; begin < rivals.size();) {
-      const std::size_t count = together(std::span(rivals).subspan(begin));
-      progress(fmt::format("{} to {} of {}, {}", begin + 1, begin + count, rivals.size(), moment_));
-      in_turns(std::span(rivals).subspan(begin, count));
+  Kept::Key key(const std::string& round, const Way& way) const {
+    return {fmt::format("{} workers, {}", question_.workers, group_), round, way.name()};
+  }
+
+  // Those that were not measured yet in this round.
+  void measure(std::vector<Rival>& rivals, const std::string& round) {
+    std::vector<Way> left;
+    for (const auto& rival : rivals) {
+      if (kept_.find(key(round, rival.way)) == nullptr) left.push_back(rival.way);
+    }
+    for (std::size_t begin = 0; begin < left.size();) {
+      look(round);
+      const auto rest = std::span(left).subspan(begin);
+      const std::size_t count = together(rest);
+      progress(fmt::format("{} to {} of {}, {}", begin + 1, begin + count, left.size(), round));
+      in_turns(rest.first(count), round);
       begin += count;
     }
+    for (auto& rival : rivals) rival.rounds.push_back(*kept_.find(key(round, rival.way)));
   }
 
   // How many of the first take turns with each other. Over links nobody stands still for long, neither while others
   // begin nor while they have their turns: what a peer had sent is not taken meanwhile, and a host that takes nothing
   // for 20 s counts as lost (net/socket.h).
-  std::size_t together(std::span<const Rival> rivals) const {
-    const std::size_t most = std::min(kTogether, rivals.size());
+  std::size_t together(std::span<const Way> ways) const {
+    const std::size_t most = std::min(kTogether, ways.size());
     if (!place_.emulated()) return most;
     std::size_t count = 0;
     for (double still_s = 0; count < most && still_s < kStillSeconds; ++count) {
-      const double step_s = about(rivals[count].way);
+      const double step_s = about(ways[count]);
       still_s += std::max(kBeginSeconds + TrainingRuns::kSettled * step_s, turn_seconds(step_s));
     }
     return count;
   }
 
   // Ways differ by little, and the machine has moods: some ways take turns with one that exchanges nothing.
-  void in_turns(std::span<Rival> rivals) {
+  void in_turns(std::span<const Way> ways, const std::string& round) {
     struct Turning {
       std::unique_ptr<PausedRun> run;
       double turn_s = 0;
       std::int64_t steps = 0;
-      std::vector<Weighted> over;  // by turn: a step in the trial's units, and how many there were
+      std::vector<Weighted> over;         // by turn: a step in the trial's units, and how many there were
+      std::vector<std::int64_t> counted;  // numbers of steps
     };
     // Two runs of the same thing are some per cent apart, for as long as they live: which pages they got.
     std::vector<std::unique_ptr<PausedRun>> alone;
     while (alone.size() < kAlone) alone.push_back(runs_.start(without_exchange(), kEndless));
     std::vector<Turning> all;
-    for (const auto& rival : rivals) {
-      const double step_s = about(rival.way);
+    for (const auto& way : ways) {
+      const double step_s = about(way);
       const auto steps = steps_of(step_s, 2 * kOfATurn);
-      all.push_back({runs_.start(rival.way, steps), turn_seconds(step_s), steps, {}});
+      all.push_back({runs_.start(way, steps), turn_seconds(step_s), steps, {}, {}});
     }
     std::vector<Turn> without;
     const auto running = [](const Turning& one) { return !one.run->ended(); };
@@ -163,25 +193,32 @@ class Trial {
       }
       for (std::size_t i = 0; i < all.size(); ++i) {
         if (turns[i].empty() || alone_steps.empty()) continue;
-        const auto steps = static_cast<double>(std::ssize(turns[i]) + kRested);
+        const auto steps = static_cast<double>(turns[i].size());
         all[i].over.push_back({mean_step(turns[i]) / unit(median(alone_steps)), steps});
+        for (const auto& one : turns[i]) all[i].counted.push_back(one.number);
       }
-      for (double one : alone_steps) alone_.push_back(one);
     }
     const auto now = mean_of(without);
     const auto profile = in_state(profile_, now, without);
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const auto steps = TrainingRuns::kSettled + all[i].steps;
-      const double step_s = predict(profile, rivals[i].way, steps, all[i].steps);
-      rivals[i].predicted.push_back(step_s / unit(now.step));
-      rivals[i].over_alone.push_back(step_s / now.step);
-      rivals[i].measured.push_back(middle_mean(all[i].over));
+      const double step_s = mean_of(predict(profile, ways[i], TrainingRuns::kSettled + all[i].steps), all[i].counted);
+      kept_.add(key(round, ways[i]), {step_s, unit(now.step) * mean_of(all[i].over), now.step});
     }
   }
 
   // What steps are told in: those without exchange at the same time, for all get longer where the machine is in a mood.
   // Links have none, and may be most of a step: seconds.
   double unit(double alone_s) const { return place_.emulated() ? 1 : alone_s; }
+  double predicted(const StepTimes& times) const { return times.predicted_s / unit(times.alone_s); }
+  double measured(const StepTimes& times) const { return times.measured_s / unit(times.alone_s); }
+  // One unit, as it mostly was.
+  double usual_moment(const std::vector<Rival>& rivals) const {
+    std::vector<double> alone;
+    for (const auto& rival : rivals) {
+      for (const auto& times : rival.rounds) alone.push_back(unit(times.alone_s));
+    }
+    return median(alone);
+  }
 
   // Whoever stood still begins with cold caches, what was on its way over links went on meanwhile, and a connection
   // that rested sends little at first: the first steps of a turn do not count.
@@ -189,6 +226,27 @@ class Trial {
     auto steps = run.turn(seconds);
     steps.erase(steps.begin(), steps.begin() + std::min(kRested, std::ssize(steps)));
     return steps;
+  }
+
+  // The machine has moods, so that turns count by their middle half; but over links a turn may be all of an exchange
+  // that comes once in many steps, and links have no moods.
+  double mean_of(std::vector<Weighted> turns) const {
+    if (!place_.emulated()) return middle_mean(std::move(turns));
+    double sum = 0, weight = 0;
+    for (const auto& one : turns) {
+      sum += one.weight * one.value;
+      weight += one.weight;
+    }
+    return weight > 0 ? sum / weight : 0;
+  }
+
+  // Of the steps with these numbers, from 1; beyond the last of them all are like it.
+  static double mean_of(const std::vector<double>& steps, const std::vector<std::int64_t>& numbers) {
+    double sum = 0;
+    for (auto number : numbers) {
+      sum += steps[std::min(steps.size(), static_cast<std::size_t>(std::max<std::int64_t>(number, 1))) - 1];
+    }
+    return sum / static_cast<double>(std::max<std::size_t>(numbers.size(), 1));
   }
 
   // A usual step, of which as many are long as in the turns of others: these count by their mean.
@@ -205,10 +263,13 @@ class Trial {
 
   static double turn_seconds(double step_s) { return std::max(kTurnSeconds, kOfATurn * step_s); }
 
-  double about(const Way& way) const { return predict(profile_, way, kShort, kShort); }
+  double about(const Way& way) const {
+    const auto steps = predict(profile_, way, kShort);
+    return std::accumulate(steps.begin(), steps.end(), 0.0) / static_cast<double>(steps.size());
+  }
 
-  // A mean step of the first worker, over the last so many of a run of so many steps.
-  double predict(const plan::Profile& profile, const Way& way, std::int64_t steps, std::int64_t last) const {
+  // The steps of the first worker in a run of so many: fewer than that, where workers share the steps and it is slow.
+  std::vector<double> predict(const plan::Profile& profile, const Way& way, std::int64_t steps) const {
     plan::Job job;
     job.profile = &profile;
     job.strategy = sync::Choice::parse(way.strategy);
@@ -216,10 +277,10 @@ class Trial {
     job.workers = question_.workers;
     job.steps = static_cast<int>(steps);
     const auto simulated = plan::simulate(here_, job);
-    const auto& ends = simulated.step_ends;
-    if (ends.empty()) return simulated.step_s;
-    const auto before = ends.size() - std::min<std::size_t>(ends.size(), static_cast<std::size_t>(last));
-    return (ends.back() - (before > 0 ? ends[before - 1] : 0)) / static_cast<double>(ends.size() - before);
+    std::vector<double> all = simulated.step_ends;
+    std::adjacent_difference(all.begin(), all.end(), all.begin());
+    if (all.empty()) all.push_back(simulated.step_s);
+    return all;
   }
 
   // That take about so long as asked for, and all of one epoch: in between the model is judged.
@@ -247,14 +308,19 @@ class Trial {
   void run_off(const std::vector<Rival>& rivals, TrainingAnswer& answer) {
     std::vector<std::size_t> order(rivals.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto pick = *std::ranges::min_element(order, {}, [&](auto i) { return median(rivals[i].over_alone); });
+    const auto over_alone = [](const StepTimes& times) { return times.predicted_s / times.alone_s; };
+    const auto pick = *std::ranges::min_element(order, {}, [&](auto i) { return usual(rivals[i], over_alone); });
     std::ranges::sort(order, {}, [&](auto i) { return i == pick ? 0 : answer.steps[i].measured(); });
     order.resize(std::min(order.size(), kTogether));
     std::vector<Rival> best;
-    for (auto i : order) best.push_back({rivals[i].way, {}, {}, {}});
-    moment_ = "the best once more";
-    for (int round = 0; round < std::max(2, question_.rounds); ++round) measure(best);
-    const auto step_s = [&](const Rival& one) { return unit(median(alone_)) * median(one.measured); };
+    for (auto i : order) best.push_back({rivals[i].way, {}});
+    for (int round = 1; round <= std::max(2, question_.rounds); ++round) {
+      measure(best, fmt::format("the best once more, {}", round));
+    }
+    const double moment = usual_moment(best);
+    const auto step_s = [&](const Rival& one) {
+      return moment * usual(one, [&](const auto& times) { return measured(times); });
+    };
     const auto& first = *std::ranges::min_element(best, {}, step_s);
     const auto& chosen =
         *std::ranges::find(best, rivals[pick].way.name(), [](const auto& one) { return one.way.name(); });
@@ -268,14 +334,14 @@ class Trial {
 
   const TrainingQuestion& question_;
   const Place& place_;
-  const plan::Cluster* cluster_;
+  std::optional<plan::Cluster>& links_;
+  Kept& kept_;
   const std::string group_;
   TrainingRuns runs_;
-  plan::Cluster here_;  // as it was looked at last
+  bool looked_ = false;  // in this round
+  plan::Cluster here_;   // as it was looked at last
   plan::Profile profile_;
   std::int64_t epoch_steps_ = 0;
-  std::vector<double> alone_;  // steps without exchange
-  std::string moment_;
 };
 
 }  // namespace
@@ -286,13 +352,11 @@ void require_ways(const TrainingQuestion& question, const Place& place) {
                                 fmt::join(question.strategies, ", "), fmt::join(question.codecs, " or ")));
 }
 
-void judge_training(const TrainingQuestion& question, const Place& place,
+void judge_training(const TrainingQuestion& question, const Place& place, Kept& kept,
                     const std::function<void(const TrainingAnswer&)>& tell) {
-  std::optional<plan::Cluster> links;  // emulated ones do not change
-  show_progress(fmt::format("{}: tune", place.name));
-  if (place.emulated()) links = measured_cluster(place, question.workers);
+  std::optional<plan::Cluster> links;
   for (const auto& model : question.models) {
-    const auto answer = Trial(question, place, links ? &*links : nullptr, model).judge();
+    const auto answer = Trial(question, place, links, model, kept).judge();
     show_progress("");
     tell(answer);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/cli/bench/judged.h"
+#include "trireme/cli/bench/kept.h"
 #include "trireme/cli/bench/training_runs.h"
 
 namespace trireme::bench {
@@ -37,9 +38,9 @@ struct TrainingAnswer {
   Picked pick;
 };
 
-// `trireme tune` is run in the place, then for each model `trireme profile` and all ways to train in turn. `tell` hears
-// of each model when it is done.
-void judge_training(const TrainingQuestion& question, const Place& place,
+// `trireme tune` is run in the place, then for each model `trireme profile` and all ways to train in turn, but for
+// those that were kept. `tell` hears of each model when it is done.
+void judge_training(const TrainingQuestion& question, const Place& place, Kept& kept,
                     const std::function<void(const TrainingAnswer&)>& tell);
 
 // That at least one way to train is left in the place. Throws ConfigError.

@@ -5,8 +5,10 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -70,9 +72,26 @@ void PausedRun::look() {
   if (status != 0) throw Error(fmt::format("{}: {}", command_, output_.first_line()));
 }
 
+// A step that is cut in two counts for nothing, and a long one would be cut more often than a short one: it stands
+// still when a step has just begun.
+void PausedRun::await_step() {
+  const auto size = [&] {
+    std::error_code none;
+    return std::filesystem::file_size(metrics_, none);
+  };
+  const auto before = size();
+  const auto deadline = Deadline::in(kSettledBy);
+  while (size() == before && !ended_) {
+    if (deadline.passed()) throw Error(fmt::format("{}: no step in 120 s", command_));
+    sleep_for(0.0005);
+    look();
+  }
+}
+
 Turn PausedRun::turn(double seconds) {
   go();
   sleep_for(seconds);
+  await_step();
   look();
   pause();
   auto steps = read();
@@ -89,7 +108,9 @@ Turn PausedRun::read() {
     const auto told = nlohmann::json::parse(line, nullptr, false);
     if (!told.is_object() || !told.contains("step_ms")) continue;
     const auto seconds = [&](const char* key) { return 1e-3 * told.at(key).get<double>(); };
-    TimedStep step{seconds("step_ms"), seconds("forward_ms"), seconds("backward_ms"), seconds("optimizer_ms")};
+    TimedStep step{seconds("step_ms"),     seconds("forward_ms"),
+                   seconds("backward_ms"), seconds("optimizer_ms"),
+                   /*paused=*/false,       told.value("step", std::int64_t{0})};
     // The first that is as long as it stood still was under way then.
     if (stood_s_ > 0 && step.step > stood_s_ - std::min(kStops, stood_s_ / 10)) {
       step.step = std::max(0.0, step.step - std::exchange(stood_s_, 0.0));

@@ -12,7 +12,8 @@ namespace trireme::bench {
 // A step of the first worker, in seconds. Time in which the run stood still is not in it.
 struct TimedStep {
   double step = 0, forward = 0, backward = 0, optimizer = 0;
-  bool paused = false;  // it stood still meanwhile, for which its parts cannot be told
+  bool paused = false;      // it stood still meanwhile, for which its parts cannot be told
+  std::int64_t number = 0;  // in its run, from 1
 };
 
 using Turn = std::vector<TimedStep>;  // the steps that ended in it
@@ -25,13 +26,14 @@ class PausedRun {
   PausedRun(const PausedRun&) = delete;
   ~PausedRun();
 
-  // Lets it run for so long; the steps that ended meanwhile. Throws Error where it failed.
+  // Lets it run for so long, and on to the end of a step; the steps that ended meanwhile. Throws Error where it failed.
   Turn turn(double seconds);
   bool ended() const { return ended_; }
 
  private:
   void go();
   void pause();
+  void await_step();
   void look();  // whether it has ended
   Turn read();
 
