@@ -27,9 +27,9 @@ std::optional<std::pair<Kept::Key, StepTimes>> parse(const std::string& line) {
     return at != told.end() && at->is_number() ? at->get<double>() : 0.0;
   };
   const Kept::Key key{word("group"), word("round"), word("way")};
-  const StepTimes times{seconds("predicted_s"), seconds("measured_s"), seconds("alone_s")};
+  const StepTimes times{seconds("predicted_s"), seconds("measured_s"), seconds("alone_s"), seconds("planned_s")};
   if (key.group.empty() || key.round.empty() || key.way.empty()) return std::nullopt;
-  for (double one : {times.predicted_s, times.measured_s, times.alone_s}) {
+  for (double one : {times.predicted_s, times.measured_s, times.alone_s, times.planned_s}) {
     if (!(one > 0) || !std::isfinite(one)) return std::nullopt;
   }
   return std::pair(key, times);
@@ -48,7 +48,8 @@ Kept::Kept(const std::string& path) : path_(path) {
       if (!one) {
         throw ConfigError(
             fmt::format("{}:{}: a line of `trireme bench predict --keep` was expected: {{\"group\": …, "
-                        "\"round\": …, \"way\": …, \"predicted_s\": …, \"measured_s\": …, \"alone_s\": …}}",
+                        "\"round\": …, \"way\": …, \"predicted_s\": …, \"measured_s\": …, \"alone_s\": …, "
+                        "\"planned_s\": …}}",
                         path, number));
       }
       all_.insert_or_assign(one->first, one->second);
@@ -73,7 +74,8 @@ void Kept::add(const Key& key, const StepTimes& times) {
                {"way", key.way},
                {"predicted_s", times.predicted_s},
                {"measured_s", times.measured_s},
-               {"alone_s", times.alone_s}}
+               {"alone_s", times.alone_s},
+               {"planned_s", times.planned_s}}
               .dump()
        << "\n"
        << std::flush;

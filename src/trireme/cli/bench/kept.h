@@ -6,9 +6,10 @@
 
 namespace trireme::bench {
 
-// A step of one way to train, in the state that the machine was in then: a step without exchange took `alone_s`.
+// A step of one way to train, in the state that the machine was in then: a step without exchange took `alone_s`. And
+// what a planner expects, which knows the profile and no state.
 struct StepTimes {
-  double predicted_s = 0, measured_s = 0, alone_s = 0;
+  double predicted_s = 0, measured_s = 0, alone_s = 0, planned_s = 0;
 };
 
 class Kept {

@@ -202,7 +202,7 @@ class Trial {
     const auto profile = in_state(profile_, now, without);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double step_s = mean_of(predict(profile, ways[i], TrainingRuns::kSettled + all[i].steps), all[i].counted);
-      kept_.add(key(round, ways[i]), {step_s, unit(now.step) * mean_of(all[i].over), now.step});
+      kept_.add(key(round, ways[i]), {step_s, unit(now.step) * mean_of(all[i].over), now.step, about(ways[i])});
     }
   }
 
@@ -221,10 +221,10 @@ class Trial {
   }
 
   // Whoever stood still begins with cold caches, what was on its way over links went on meanwhile, and a connection
-  // that rested sends little at first: the first steps of a turn do not count.
+  // that rested sends little at first: the first steps of a turn do not count, where there are more.
   static Turn turn_of(PausedRun& run, double seconds) {
     auto steps = run.turn(seconds);
-    steps.erase(steps.begin(), steps.begin() + std::min(kRested, std::ssize(steps)));
+    steps.erase(steps.begin(), steps.begin() + std::clamp<std::ptrdiff_t>(std::ssize(steps) - 1, 0, kRested));
     return steps;
   }
 
@@ -250,13 +250,13 @@ class Trial {
   }
 
   // A usual step, of which as many are long as in the turns of others: these count by their mean.
-  static TimedStep mean_of(const std::vector<Turn>& turns) {
+  TimedStep mean_of(const std::vector<Turn>& turns) const {
     auto step = middle_of(turns);
     std::vector<Weighted> means;
     for (const auto& turn : turns) {
       if (!turn.empty()) means.push_back({mean_step(turn), static_cast<double>(turn.size())});
     }
-    const double by = step.step > 0 ? middle_mean(means) / step.step : 1;
+    const double by = step.step > 0 ? mean_of(means) / step.step : 1;
     for (double* part : {&step.step, &step.forward, &step.backward, &step.optimizer}) *part *= by;
     return step;
   }
@@ -304,12 +304,12 @@ class Trial {
     return pick;
   }
 
-  // The way with the least predicted step against those with the least measured ones, all measured once more.
+  // The way that a planner would pick against those with the least measured ones, all measured once more.
   void run_off(const std::vector<Rival>& rivals, TrainingAnswer& answer) {
     std::vector<std::size_t> order(rivals.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto over_alone = [](const StepTimes& times) { return times.predicted_s / times.alone_s; };
-    const auto pick = *std::ranges::min_element(order, {}, [&](auto i) { return usual(rivals[i], over_alone); });
+    const auto planned = [](const StepTimes& times) { return times.planned_s; };
+    const auto pick = *std::ranges::min_element(order, {}, [&](auto i) { return usual(rivals[i], planned); });
     std::ranges::sort(order, {}, [&](auto i) { return i == pick ? 0 : answer.steps[i].measured(); });
     order.resize(std::min(order.size(), kTogether));
     std::vector<Rival> best;
