@@ -52,10 +52,11 @@ TEST(StopQuestion, IsAskedNowAndThenByThoseWhoNeverMeet) {
 // What a strategy has under way goes first; whoever asks goes on meanwhile.
 class Busy : public Alike {
  public:
-  void start_sum(std::span<double> numbers) override { under_way = numbers; }
-  void await_sum() override { sum(under_way); }
-
-  std::span<double> under_way;
+  void start_sum(std::span<const double> numbers) override { started_.assign(numbers.begin(), numbers.end()); }
+  std::span<const double> await_sum() override {
+    sum(started_);
+    return started_;
+  }
 };
 
 TEST(StopQuestion, IsAnsweredOneStepLater) {

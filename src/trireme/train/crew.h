@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "trireme/collective/communicator.h"
 
@@ -16,10 +17,13 @@ class Crew {
   virtual int size() const = 0;
   // Over all workers, when all have come. Collective.
   virtual void sum(std::span<double> numbers) = 0;
-  // The same without waiting for anybody, where a crew can: `numbers` are sums when await_sum() has returned. One at a
-  // time.
-  virtual void start_sum(std::span<double> numbers) { sum(numbers); }
-  virtual void await_sum() {}
+  // The same of a copy, without waiting for anybody where a crew can; one at a time.
+  virtual void start_sum(std::span<const double> numbers) {
+    started_.assign(numbers.begin(), numbers.end());
+    sum(started_);
+  }
+  // Until the next start_sum().
+  virtual std::span<const double> await_sum() { return started_; }
 
   // For workers that go at their own pace: numbers that each goes to one of them. Parts only go up, and are the same
   // for everyone.
@@ -34,6 +38,9 @@ class Crew {
   virtual void stop_giving() = 0;
   // For workers that join later: this part is under way; none: training is over. By every worker.
   virtual void announce(const std::optional<Part>& part) { (void)part; }
+
+ protected:
+  std::vector<double> started_;
 };
 
 }  // namespace trireme::train

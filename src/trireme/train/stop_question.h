@@ -24,8 +24,7 @@ class StopQuestion {
   // Collective, as is the answer.
   void ask(Crew& crew, bool told, std::int64_t step) {
     const double now = now_seconds();
-    said_ = {told ? 1.0 : 0.0, asked_s_ > 0 ? now - asked_s_ : 0};
-    crew.start_sum(said_);
+    crew.start_sum(std::array{told ? 1.0 : 0.0, asked_s_ > 0 ? now - asked_s_ : 0});
     asking_ = true;
     steps_ = step - std::exchange(asked_, step);
     asked_s_ = now;
@@ -34,19 +33,18 @@ class StopQuestion {
   // Whether any had been told to when all were asked; no, where nobody was.
   bool answer(Crew& crew) {
     if (!std::exchange(asking_, false)) return false;
-    crew.await_sum();
-    const double seconds = said_[1] / crew.size();
+    const auto said = crew.await_sum();
+    const double seconds = said[1] / crew.size();
     const double each = steps_ > 0 ? seconds / static_cast<double>(steps_) : 0;
     next_ = asked_ + (each > 0 ? static_cast<std::int64_t>(std::clamp(kWithin / each, 1.0, double{kMost})) : 1);
-    return said_[0] > 0;
+    return said[0] > 0;
   }
 
  private:
   static constexpr double kWithin = 0.2;     // seconds, about
   static constexpr std::int64_t kMost = 64;  // steps
 
-  bool asking_ = false;  // said_ is under way
-  std::array<double, 2> said_{};
+  bool asking_ = false;
   std::int64_t next_ = 0, asked_ = 0, steps_ = 0;  // steps_: from the question before to the last
   double asked_s_ = 0;
 };

@@ -4,7 +4,15 @@ namespace trireme::train {
 
 void WorldCrew::sum(std::span<double> numbers) { world_.all_reduce(View(numbers)); }
 
-void WorldCrew::start_sum(std::span<double> numbers) { sums_.add(world_.async().all_reduce(View(numbers))); }
+void WorldCrew::start_sum(std::span<const double> numbers) {
+  started_.assign(numbers.begin(), numbers.end());
+  sums_.add(world_.async().all_reduce(View(std::span(started_))));
+}
+
+std::span<const double> WorldCrew::await_sum() {
+  sums_.wait();
+  return started_;
+}
 
 std::optional<std::int64_t> WorldCrew::take(const Part& part) {
   const std::scoped_lock lock(mutex_);

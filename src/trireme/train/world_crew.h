@@ -17,8 +17,8 @@ class WorldCrew : public Crew {
   int rank() const override { return world_.rank(); }
   int size() const override { return world_.size(); }
   void sum(std::span<double> numbers) override;
-  void start_sum(std::span<double> numbers) override;
-  void await_sum() override { sums_.wait(); }
+  void start_sum(std::span<const double> numbers) override;
+  std::span<const double> await_sum() override;
   void start_giving(const Part&) override { tickets_.emplace(world_); }
   std::optional<std::int64_t> take(const Part& part) override;
   void stop_giving() override;
@@ -27,8 +27,8 @@ class WorldCrew : public Crew {
 
  private:
   Communicator& world_;
-  sync::UnderWay sums_{world_};
-  std::mutex mutex_;  // the loader's thread takes, the training loop stops
+  sync::UnderWay sums_{world_};  // of started_
+  std::mutex mutex_;             // the loader's thread takes, the training loop stops
   std::optional<sync::Tickets> tickets_;
 };
 
