@@ -297,9 +297,11 @@ void Executor::run_staged_rounds(Run& run) {
   std::byte* mine = stage_.at_least(bytes);
   board_->set_stage(mine, bytes);
   peers_[rank_].stage = mine;
-  auto& choice = stage_stores_[std::bit_width(request.count * run.element)];
-  run.stage_store = choice.next(run.call.sequence);
-  const double start = now_seconds();
+  const auto last = staged_call_;
+  auto& choice = stage_stores_[static_cast<int>(request.what)][std::bit_width(request.count * run.element)];
+  staged_call_ = {last.number + 1, &choice, choice.begin()};
+  run.stage_store = choice.store(staged_call_.turn);
+  const double start = staged_call_.tries() ? now_seconds() : 0;
   for (int t = 0; t < plan.supersteps(); ++t) {
     for (int j = std::max(0, t - plan.rounds() + 1); j <= t && j < plan.segments(); ++j) {
       const auto steps = plan.schedule(j).round(t - j);
@@ -310,9 +312,10 @@ void Executor::run_staged_rounds(Run& run) {
     if (t + 1 < plan.supersteps()) sync(run);
     if (t == 0) {
       for (int rank = 0; rank < ranks_; ++rank) peers_[rank].stage = board_->stage(rank);
+      if (last.tries()) last.choice->learn(last.turn, board_->most_spent(last.number));
     }
   }
-  choice.learn(run.stage_store, now_seconds() - start);
+  if (staged_call_.tries()) board_->note_spent(staged_call_.number, now_seconds() - start);
 }
 
 // ---- Messages ----

@@ -89,6 +89,13 @@ class Executor {
     Fold fold;
     Reduce reduce;
   };
+  // Which of all calls through stages, and of those of its class.
+  struct StagedCall {
+    std::uint32_t number = 0;
+    StoreChoice* choice = nullptr;
+    std::uint32_t turn = 0;
+    bool tries() const { return choice != nullptr && StoreChoice::is_trial(turn); }
+  };
   struct PlanKey {
     const Algorithm* algorithm;
     std::size_t count, segment;
@@ -139,7 +146,8 @@ class Executor {
   Shape shape_;  // of the last call
   Arena scratch_;
   Arena stage_;
-  std::array<StoreChoice, 65> stage_stores_;  // by bit width of the bytes of a call
+  std::array<std::array<StoreChoice, 65>, kCollectives.size()> stage_stores_;  // and by bit width of a call's bytes
+  StagedCall staged_call_;                                                     // the last
   // Of the call under way: where each rank's buffers are, and room for folds and messages.
   struct Peer {
     const std::byte* input;

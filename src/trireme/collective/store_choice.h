@@ -1,27 +1,50 @@
 // Whether a stage is better written through the cache or past it depends on whether the cores share a cache, which on
-// virtual machines changes within minutes: so it is learned while running. Each rank decides for itself.
+// virtual machines changes within minutes: so it is learned while running, from what a call took the slowest rank. Who
+// writes a stage saves by writing past the cache what its readers then pay. All ranks learn the same, and so choose
+// alike.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "trireme/collective/reduce.h"
 
 namespace trireme {
 
-// One per class of sizes.
+// One per class of calls.
 class StoreChoice {
  public:
-  // The better so far; every 64th call the other, to notice a change.
-  Store next(std::uint64_t sequence) const {
-    const bool streaming = cost_[1] < cost_[0];
-    return streaming != (sequence % 64 == 0) ? Store::streaming : Store::plain;
+  // Of kCycle calls the first try both, one after the other, kTrial calls each; the rest use what was better.
+  static constexpr std::uint32_t kTrial = 4, kCycle = 256;
+
+  // The number of the next call.
+  std::uint32_t begin() { return calls_++; }
+
+  // Whether there is something to learn from it.
+  static bool is_trial(std::uint32_t call) { return call % kCycle < 2 * kTrial; }
+
+  Store store(std::uint32_t call) const {
+    const bool streaming = is_trial(call) ? call % kCycle >= kTrial : cost_[1] < cost_[0];
+    return streaming ? Store::streaming : Store::plain;
   }
-  void learn(Store used, double seconds) {
-    double& cost = cost_[used == Store::streaming];
-    cost = cost == 0 ? seconds : 0.75 * cost + 0.25 * seconds;
+
+  // What a trial took. The first of a trial finds the caches as the other store left them and does not count; of the
+  // others the fastest does, for what disturbs a call makes it slower.
+  void learn(std::uint32_t call, double seconds) {
+    const auto turn = call % kCycle;
+    double& fastest = fastest_[turn / kTrial];
+    if (turn % kTrial != 0) fastest = std::min(fastest, seconds);
+    if (turn + 1 < 2 * kTrial) return;
+    for (int k = 0; k < 2; ++k) {
+      cost_[k] = call < kCycle ? fastest_[k] : (cost_[k] + fastest_[k]) / 2;
+      fastest_[k] = std::numeric_limits<double>::infinity();
+    }
   }
 
  private:
-  double cost_[2] = {0, 0};  // plain, streaming: a running mean; 0 before the first, so that each is tried
+  std::uint32_t calls_ = 0;
+  double cost_[2] = {0, 0};  // plain, streaming
+  double fastest_[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
 };
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 // Where the ranks of a channel meet in memory they all can read: each posts what it calls, with a small payload or
 // with the addresses of its buffers, and they wait for each other.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -74,7 +75,9 @@ struct alignas(64) Mark : Counter {
   std::atomic<std::uint64_t> stage;  // address; written before the sync after which others read it
   // The last call made with messages instead of a post; its sequence number is stored last.
   std::atomic<std::uint64_t> message_call[3];
+  std::atomic<float> spent[2];  // seconds, in the last two calls that went through stages, in turn
 };
+static_assert(sizeof(Mark) == 64);
 
 // Two posts per rank, used in turn, by meetings: calls made with messages have none, and whoever only sends in one may
 // be far ahead. A rank writes its post of meeting m only after everyone posted m − 1, and everyone did so after they
@@ -131,6 +134,19 @@ class Board {
     marks_[rank_].stage.store(space_.address_of(memory, bytes), std::memory_order_relaxed);
   }
   std::byte* stage(int rank) const { return space_.at(marks_[rank].stage.load(std::memory_order_relaxed)); }
+
+  // What call `number` of those through stages took me, and what it took the slowest; to be asked for in the next of
+  // them, after a sync: nobody is two calls ahead.
+  void note_spent(std::uint32_t number, double seconds) {
+    marks_[rank_].spent[number & 1].store(static_cast<float>(seconds), std::memory_order_relaxed);
+  }
+  double most_spent(std::uint32_t number) const {
+    float most = 0;
+    for (int rank = 0; rank < size_; ++rank) {
+      most = std::max(most, marks_[rank].spent[number & 1].load(std::memory_order_relaxed));
+    }
+    return most;
+  }
 
   // Waits until every rank has come here as often as this one: what each wrote before, all may read after.
   template <typename Check>
