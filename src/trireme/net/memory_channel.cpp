@@ -20,8 +20,9 @@ struct alignas(64) Header {
 };
 static_assert(sizeof(Header) == Ring::kLine);
 
-// From this size on a message in the heap is passed by address rather than copied through the ring.
-constexpr std::size_t kByAddress = 4096;
+// From this size on a message in the heap is passed by address rather than copied through the ring: the second copy
+// costs more than to wait until the first was made.
+constexpr std::size_t kByAddress = 2048;
 
 // A block is: posts (2 per rank), marks (1), bells (1), one count of those gone, rings (one per ordered pair).
 struct Layout {
