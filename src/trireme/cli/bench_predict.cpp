@@ -154,6 +154,7 @@ struct PredictBench {
   std::vector<bench::CallsQuestion> calls;
   bench::TrainingQuestion training;
   std::vector<bench::Place> places;
+  bench::Kept kept;
   std::vector<std::string> cases;
 };
 
@@ -177,34 +178,43 @@ PredictBench asked_for(const CLI::App& command, const PredictBenchFlags& flags) 
     refuse_given(command, {"--models", "--strategies", "--codecs", "--workers", "--places", "--keep"},
                  "it is for --cases training");
   }
+  if (!flags.keep.empty()) asked.kept = bench::Kept(flags.keep);
   return asked;
 }
 
+std::vector<bench::Judged> judge_calls(const PredictBenchFlags& flags, const PredictBench& asked) {
+  std::vector<bench::Judged> all;
+  for (const auto& question : asked.calls) {
+    const auto judged = bench::judge_calls(question);
+    tell(flags, fmt::format("calls, {}, {} ranks", question.transport, question.ranks), judged);
+    all.insert(all.end(), judged.begin(), judged.end());
+  }
+  return all;
+}
+
+std::vector<bench::Judged> judge_training(const PredictBenchFlags& flags, PredictBench& asked) {
+  std::vector<bench::Judged> all;
+  for (const auto& place : asked.places) {
+    bench::judge_training(asked.training, place, asked.kept, [&](const bench::TrainingAnswer& answer) {
+      tell(flags, answer.pick.group, answer.steps);
+      tell(flags, answer.pick);
+      all.insert(all.end(), answer.steps.begin(), answer.steps.end());
+    });
+  }
+  return all;
+}
+
 void run(const CLI::App& command, const PredictBenchFlags& flags) {
-  const auto asked = asked_for(command, flags);
+  auto asked = asked_for(command, flags);
   if (!flags.json) {
     fmt::print("{:<28} {:>6} {:>13} {:>10} {:>13} {:>10} {:>9}\n", "", "cases", "median error", "95th", "median spread",
                "95th", "Kendall");
   }
   for (const auto& what : asked.cases) {
-    if (what == "calls") {
-      for (const auto& question : asked.calls) {
-        tell(flags, fmt::format("calls, {}, {} ranks", question.transport, question.ranks),
-             bench::judge_calls(question));
-      }
-      continue;
-    }
-    auto kept = flags.keep.empty() ? bench::Kept() : bench::Kept(flags.keep);
-    std::vector<bench::Judged> all;
-    for (const auto& place : asked.places) {
-      bench::judge_training(asked.training, place, kept, [&](const bench::TrainingAnswer& answer) {
-        tell(flags, answer.pick.group, answer.steps);
-        tell(flags, answer.pick);
-        all.insert(all.end(), answer.steps.begin(), answer.steps.end());
-      });
-    }
-    const bool several = asked.places.size() * asked.training.models.size() > 1;
-    if (several && !flags.json) print_row("training, all of them", bench::verdict_of(all));
+    const bool calls = what == "calls";
+    const auto all = calls ? judge_calls(flags, asked) : judge_training(flags, asked);
+    const std::size_t rows = calls ? asked.calls.size() : asked.places.size() * asked.training.models.size();
+    if (rows > 1 && !flags.json) print_row(what + ", all of them", bench::verdict_of(all));
   }
 }
 

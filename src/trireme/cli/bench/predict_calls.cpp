@@ -19,6 +19,7 @@ namespace {
 constexpr std::uint64_t kCallFootprint = 64ULL << 20;  // per rank, over its rotating buffers
 constexpr int kMostCallBuffers = 64;
 constexpr double kCallSeconds = 0.004;
+constexpr double kFewestCalls = 200, kMostCalls = 20'000;  // long calls use each buffer several times too
 
 // Fitted at powers of two, judged half way between them.
 struct Size {
@@ -48,7 +49,7 @@ double seconds_of(Crew& crew, const Call& call, std::size_t& errors) {
   crew.prepare(static_cast<int>(call.what), static_cast<int>(DType::f32), static_cast<int>(Op::sum), call.count,
                buffers);
   const double once = std::max(1e-7, crew.burst(2, 4, 0).mean_us * 1e-6);
-  const auto iterations = static_cast<std::size_t>(std::clamp(kCallSeconds / once, 5.0, 20'000.0));
+  const auto iterations = static_cast<std::size_t>(std::clamp(kCallSeconds / once, kFewestCalls, kMostCalls));
   const auto times = crew.burst(2, iterations, once * static_cast<double>(iterations));
   errors += times.errors;
   return median(std::vector<double>(times.slowest_us.begin(), times.slowest_us.end())) * 1e-6;
