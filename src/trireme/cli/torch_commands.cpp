@@ -26,21 +26,26 @@ std::string torch_program() {
                           std::strerror(error)));
 }
 
-// Tensors in huge pages where the system gives them to who asks: fewer misses of the TLB, and steps that depend less on
-// which pages a process happened to get (docs/performance.md). The C library reads it when a program starts; whoever
-// set something there decides.
-void ask_for_huge_pages() { ::setenv("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1", /*overwrite=*/0); }
+// Memory for tensors, which come and go in every step: in huge pages where the system gives them to who asks, and kept
+// when it is free, in threads' heaps too, so that nothing is given back and asked for again. The C library reads it when
+// a program starts; whoever set something there decides (docs/performance.md).
+void tune_memory() {
+  ::setenv("GLIBC_TUNABLES",
+           "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824:"
+           "glibc.malloc.top_pad=67108864",
+           /*overwrite=*/0);
+}
 
 }  // namespace
 
 void become_torch(char** argv) {
-  ask_for_huge_pages();
+  tune_memory();
   execv(torch_program().c_str(), argv);
   missing(errno);
 }
 
 int run_torch(const std::vector<std::string>& arguments) {
-  ask_for_huge_pages();
+  tune_memory();
   const std::string program = torch_program();
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
