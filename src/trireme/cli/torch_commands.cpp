@@ -27,8 +27,8 @@ std::string torch_program() {
 }
 
 // Memory for tensors, which come and go in every step: in huge pages where the system gives them to who asks, and kept
-// when it is free, in threads' heaps too, so that nothing is given back and asked for again. The C library reads it when
-// a program starts; whoever set something there decides (docs/performance.md).
+// when it is free, in threads' heaps too, so that nothing is given back and asked for again. The C library reads it
+// when a program starts; whoever set something there decides (docs/performance.md).
 void tune_memory() {
   ::setenv("GLIBC_TUNABLES",
            "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824:"
