@@ -289,6 +289,16 @@ TEST(DataParallel, AHookSeesEveryGradientOnceAndInOrder) {
   });
 }
 
+TEST(DataParallel, OneRankWakesNoThreadForItsBuckets) {
+  run_threads(1, [&](Communicator& world) {
+    auto net = small_net();
+    DataParallelOptions options;
+    options.threads = 1;  // so that wherever this runs on more than one core one is spare
+    auto parallel = data_parallel(net, world, options);
+    EXPECT_EQ(parallel.turn(), sync::Turn::in_line);
+  });
+}
+
 TEST(DataParallel, WhatRanksTellIsSummed) {
   run_threads(3, [&](Communicator& world) {
     auto net = small_net();
