@@ -24,6 +24,13 @@ plan::PlanChoice choice_of(const DataParallelOptions& options) {
                                                        : options.bucket_plan);
 }
 
+// A rank alone exchanges nothing, and loses by waking another thread for each bucket, unless it has to encode it.
+sync::Turn turn_of(Communicator& comm, const DataParallelOptions& options) {
+  if (options.turn) return *options.turn;
+  if (comm.size() == 1 && !options.hook && options.compress.rules.none()) return sync::Turn::in_line;
+  return turn_for(comm, options.threads);
+}
+
 // As a matrix: its first dimension.
 std::size_t rows_of(const torch::Tensor& tensor) {
   return static_cast<std::size_t>(tensor.dim() > 0 ? std::max<std::int64_t>(tensor.size(0), 1) : 1);
@@ -50,7 +57,7 @@ Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const Da
     : comm_(comm),
       parameters_(std::move(parameters)),
       choice_(choice_of(options)),
-      turn_(options.turn ? *options.turn : turn_for(comm, options.threads)),
+      turn_(turn_of(comm, options)),
       threads_(options.threads),
       check_finite_(options.check_finite),
       op_(options.op),

@@ -17,7 +17,6 @@ bool has_spare_core(Communicator& comm, int threads) {
 }
 
 sync::Turn turn_for(Communicator& comm, int threads) {
-  if (comm.size() == 1) return sync::Turn::in_line;
   return comm.transport() == "tcp" || has_spare_core(comm, threads) ? sync::Turn::background : sync::Turn::in_line;
 }
 

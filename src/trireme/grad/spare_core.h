@@ -9,8 +9,7 @@ namespace trireme::grad {
 // Collective.
 bool has_spare_core(Communicator& comm, int threads);
 
-// In line where ranks share memory and no core is spare; a wire can be waited for in the background even then. And in
-// line where there is one rank, which exchanges nothing: waking another thread for each bucket costs more.
+// In line where ranks share memory and no core is spare; a wire can be waited for in the background even then.
 sync::Turn turn_for(Communicator& comm, int threads);
 
 }  // namespace trireme::grad
