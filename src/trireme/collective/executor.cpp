@@ -281,6 +281,13 @@ void Executor::run_staged(Run& run) {
   run_staged_rounds(run);
 }
 
+// Learns from the call before: all have posted this one, and so have said what that one took them.
+void Executor::begin_staged(Collective what, std::size_t bytes) {
+  if (staged_call_.tries()) staged_call_.choice->learn(staged_call_.turn, board_->most_spent(staged_call_.number));
+  auto& choice = stage_stores_[static_cast<int>(what)][std::bit_width(bytes)];
+  staged_call_ = {staged_call_.number + 1, &choice, choice.begin()};
+}
+
 // Invariant: everyone is in this call, so nobody reads my stage of the call before: it may move. Segment j lives in
 // region j mod depth of the stage, which segment j + depth takes only after j's last round has been synchronized.
 void Executor::run_staged_rounds(Run& run) {
@@ -297,10 +304,9 @@ void Executor::run_staged_rounds(Run& run) {
   std::byte* mine = stage_.at_least(bytes);
   board_->set_stage(mine, bytes);
   peers_[rank_].stage = mine;
-  const auto last = staged_call_;
-  auto& choice = stage_stores_[static_cast<int>(request.what)][std::bit_width(request.count * run.element)];
-  staged_call_ = {last.number + 1, &choice, choice.begin()};
-  run.stage_store = choice.store(staged_call_.turn);
+  const auto size = std::max<std::size_t>(request.count * run.element, 1);
+  begin_staged(request.what, size);
+  run.stage_store = staged_call_.store();
   const double start = staged_call_.tries() ? now_seconds() : 0;
   for (int t = 0; t < plan.supersteps(); ++t) {
     for (int j = std::max(0, t - plan.rounds() + 1); j <= t && j < plan.segments(); ++j) {
@@ -312,10 +318,10 @@ void Executor::run_staged_rounds(Run& run) {
     if (t + 1 < plan.supersteps()) sync(run);
     if (t == 0) {
       for (int rank = 0; rank < ranks_; ++rank) peers_[rank].stage = board_->stage(rank);
-      if (last.tries()) last.choice->learn(last.turn, board_->most_spent(last.number));
     }
   }
-  if (staged_call_.tries()) board_->note_spent(staged_call_.number, now_seconds() - start);
+  if (staged_call_.tries())
+    board_->note_spent(staged_call_.number, (now_seconds() - start) / static_cast<double>(size));
 }
 
 // ---- Messages ----

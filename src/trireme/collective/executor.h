@@ -95,6 +95,7 @@ class Executor {
     StoreChoice* choice = nullptr;
     std::uint32_t turn = 0;
     bool tries() const { return choice != nullptr && StoreChoice::is_trial(turn); }
+    Store store() const { return choice->store(turn); }
   };
   struct PlanKey {
     const Algorithm* algorithm;
@@ -113,6 +114,7 @@ class Executor {
   void run_in_posts(Run& run);
   void run_direct(Run& run);
   void run_staged(Run& run);
+  void begin_staged(Collective what, std::size_t bytes);
   void run_staged_rounds(Run& run);
 
   void meet(Run& run);
@@ -146,8 +148,8 @@ class Executor {
   Shape shape_;  // of the last call
   Arena scratch_;
   Arena stage_;
-  std::array<std::array<StoreChoice, 65>, kCollectives.size()> stage_stores_;  // and by bit width of a call's bytes
-  StagedCall staged_call_;                                                     // the last
+  std::array<std::array<StoreChoice, 65>, kCollectives.size()> stage_stores_;  // by collective and width of its bytes
+  StagedCall staged_call_;                                                     // the last one made, or under way
   // Of the call under way: where each rank's buffers are, and room for folds and messages.
   struct Peer {
     const std::byte* input;

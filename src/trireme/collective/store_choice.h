@@ -1,6 +1,6 @@
 // Whether a stage is better written through the cache or past it depends on whether the cores share a cache, which on
-// virtual machines changes within minutes: so it is learned while running, from what a call took the slowest rank. Who
-// writes a stage saves by writing past the cache what its readers then pay. All ranks learn the same, and so choose
+// virtual machines changes within minutes: so it is learned while running, from what a call took the slowest rank: what
+// the writer of a stage saves by writing past the cache, its readers may pay. All ranks learn the same, and so choose
 // alike.
 #pragma once
 #include <algorithm>
@@ -14,8 +14,9 @@ namespace trireme {
 // One per class of calls.
 class StoreChoice {
  public:
-  // Of kCycle calls the first try both, one after the other, kTrial calls each; the rest use what was better.
-  static constexpr std::uint32_t kTrial = 4, kCycle = 256;
+  // Of kCycle calls the first try both, one after the other, kTrial calls each; the rest use what was better. Odd, so
+  // that of calls that a step makes in the same order not always the same are tried.
+  static constexpr std::uint32_t kTrial = 4, kCycle = 257;
 
   // The number of the next call.
   std::uint32_t begin() { return calls_++; }
@@ -28,12 +29,12 @@ class StoreChoice {
     return streaming ? Store::streaming : Store::plain;
   }
 
-  // What a trial took. The first of a trial finds the caches as the other store left them and does not count; of the
-  // others the fastest does, for what disturbs a call makes it slower.
-  void learn(std::uint32_t call, double seconds) {
+  // What a trial took for a byte: calls of a class are not all as long. The first of a store finds the caches as the
+  // other left them and does not count; of the others the fastest does, for what disturbs a call makes it slower.
+  void learn(std::uint32_t call, double seconds_per_byte) {
     const auto turn = call % kCycle;
     double& fastest = fastest_[turn / kTrial];
-    if (turn % kTrial != 0) fastest = std::min(fastest, seconds);
+    if (turn % kTrial != 0) fastest = std::min(fastest, seconds_per_byte);
     if (turn + 1 < 2 * kTrial) return;
     for (int k = 0; k < 2; ++k) {
       cost_[k] = call < kCycle ? fastest_[k] : (cost_[k] + fastest_[k]) / 2;

@@ -75,7 +75,7 @@ struct alignas(64) Mark : Counter {
   std::atomic<std::uint64_t> stage;  // address; written before the sync after which others read it
   // The last call made with messages instead of a post; its sequence number is stored last.
   std::atomic<std::uint64_t> message_call[3];
-  std::atomic<float> spent[2];  // seconds, in the last two calls that went through stages, in turn
+  std::atomic<float> spent[2];  // seconds for a byte, in calls through stages of which something is learned, in turn
 };
 static_assert(sizeof(Mark) == 64);
 
@@ -135,10 +135,10 @@ class Board {
   }
   std::byte* stage(int rank) const { return space_.at(marks_[rank].stage.load(std::memory_order_relaxed)); }
 
-  // What call `number` of those through stages took me, and what it took the slowest; to be asked for in the next of
-  // them, after a sync: nobody is two calls ahead.
-  void note_spent(std::uint32_t number, double seconds) {
-    marks_[rank_].spent[number & 1].store(static_cast<float>(seconds), std::memory_order_relaxed);
+  // What call `number` of those through stages took me for a byte, and what it took the slowest; to be asked for in the
+  // next of them, once all have posted it. Nobody is two calls ahead, so two places do.
+  void note_spent(std::uint32_t number, double seconds_per_byte) {
+    marks_[rank_].spent[number & 1].store(static_cast<float>(seconds_per_byte), std::memory_order_relaxed);
   }
   double most_spent(std::uint32_t number) const {
     float most = 0;
