@@ -53,10 +53,13 @@ void tell(const PredictBenchFlags& flags, const std::string& group, const std::v
   }
 }
 
-// Of a list; nothing listed is nothing to do.
+// Of a list; nothing listed is nothing to do, and the same twice would count twice.
 std::vector<std::string> some_words(const std::string& list, const char* flag) {
   auto words = words_of(list);
   if (words.empty()) throw ConfigError(fmt::format("{}: at least one was expected", flag));
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    if (std::find(words.begin(), word, *word) != word) throw ConfigError(fmt::format("{}: '{}' twice", flag, *word));
+  }
   return words;
 }
 

@@ -26,9 +26,10 @@ std::string torch_program() {
                           std::strerror(error)));
 }
 
-// Memory for tensors, which come and go in every step: in huge pages where the system gives them to who asks, and kept
-// when it is free, in threads' heaps too, so that nothing is given back and asked for again. The C library reads it
-// when a program starts; whoever set something there decides (docs/performance.md).
+// Memory for tensors, which come and go in every step: in huge pages where the system gives them to whoever asks, and
+// kept when it is free, in threads' heaps too, rather than given back and asked for again; but for tensors of 32 MiB
+// and more, beyond which the C library does not go. It reads this when a program starts; whoever set something there
+// decides (docs/performance.md).
 void tune_memory() {
   ::setenv("GLIBC_TUNABLES",
            "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824:"

@@ -19,7 +19,8 @@ namespace {
 constexpr std::uint64_t kCallFootprint = 64ULL << 20;  // per rank, over its rotating buffers
 constexpr int kMostCallBuffers = 64;
 constexpr double kCallSeconds = 0.004;
-constexpr double kFewestCalls = 200, kMostCalls = 20'000;  // long calls use each buffer several times too
+constexpr double kMostCalls = 20'000, kFewestCalls = 200;  // long calls use each buffer several times too,
+constexpr double kLongestSeconds = 0.2, kFewestLong = 10;  // but for the longest
 
 // Fitted at powers of two, judged half way between them.
 struct Size {
@@ -49,7 +50,8 @@ double seconds_of(Crew& crew, const Call& call, std::size_t& errors) {
   crew.prepare(static_cast<int>(call.what), static_cast<int>(DType::f32), static_cast<int>(Op::sum), call.count,
                buffers);
   const double once = std::max(1e-7, crew.burst(2, 4, 0).mean_us * 1e-6);
-  const auto iterations = static_cast<std::size_t>(std::clamp(kCallSeconds / once, kFewestCalls, kMostCalls));
+  const double fewest = std::clamp(kLongestSeconds / once, kFewestLong, kFewestCalls);
+  const auto iterations = static_cast<std::size_t>(std::clamp(kCallSeconds / once, fewest, kMostCalls));
   const auto times = crew.burst(2, iterations, once * static_cast<double>(iterations));
   errors += times.errors;
   return median(std::vector<double>(times.slowest_us.begin(), times.slowest_us.end())) * 1e-6;
@@ -96,7 +98,7 @@ class Algorithms {
     std::vector<double> predicted, measured;
   };
 
-  // All sizes in turn, within a fraction of a second; those to be judged are predicted from the others.
+  // All sizes in turn, within a second or two; those to be judged are predicted from the others.
   void judge_once(const Algorithm& algorithm, const std::vector<Size>& list, std::vector<Rounds>& rounds) {
     LinkModel fitted = model_;
     fitted.corrections = Corrections(question_.ranks);
