@@ -1,4 +1,5 @@
 #include "trireme/grad/data_parallel.h"
+#include "trireme/sync/bucket_all_reduce.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -274,11 +275,11 @@ TEST(DataParallel, AHookSeesEveryGradientOnceAndInOrder) {
     std::size_t elements = 0;
     DataParallelOptions options;
     options.bucket_plan = "cap:0.002";
-    auto exchange = sync::all_reduce(world, sync::Turn::in_line);
+    sync::BucketAllReduce exchange(world);
     options.hook = [&](const sync::Bucket& bucket) {
       indices.push_back(bucket.index);
       for (const auto& segment : bucket.segments) elements += segment.count;
-      return exchange(bucket);
+      return exchange.start(bucket, sync::Turn::in_line);
     };
     auto parallel = data_parallel(net, world, options);
     loss_on(net, examples({4, 8}, 4)).backward();

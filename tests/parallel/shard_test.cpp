@@ -324,7 +324,7 @@ TEST(Shard, IsThreeLinesInAProgram) {
         auto output = net.evaluate(samples(0));
         EXPECT_EQ(output.size(0), kOddSamples);
         expect_close(weights_of(net.sharded().whole_weights()), oracle.weights, 1e-7);
-        const auto times = net.sharded().times();
+        const auto times = net.sharded().shard_times();
         EXPECT_GT(times.communication, 0);
         EXPECT_GT(times.scattered_bytes, 0u);
         EXPECT_NE(net.sharded().describe().find(name(kind)), std::string::npos);
@@ -351,8 +351,8 @@ TEST(Shard, GathersAndScattersNoMoreThanItSays) {
         stage.backward(0, {stage.forward(0, {torch::ones({2, 64})}).at(0)}, true);
         sharded.finish();
         sharded.gather_weights();
-        EXPECT_NEAR(sharded.times().scattered_bytes, all, slack);
-        const auto gathered = static_cast<double>(sharded.times().gathered_bytes);
+        EXPECT_NEAR(sharded.shard_times().scattered_bytes, all, slack);
+        const auto gathered = static_cast<double>(sharded.shard_times().gathered_bytes);
         if (kind != ShardKind::parameters) {
           EXPECT_NEAR(gathered, all, slack);
         } else if (s > 0) {

@@ -212,14 +212,8 @@ Log real(int ranks, const std::string& strategy, std::int64_t steps) {
     const std::vector<sync::Replica> replicas{learner.replica(*one)};
     one->begin(replicas);
     recorder.set(true);
-    for (std::int64_t number = 0; number < steps; ++number) {
-      const sync::Step step{number, 0.01};
-      one->before_forward(step);
-      sync::test::compute(world, *one, {}, learner, world.rank(), number);
-      one->after_backward(step);
-      if (!one->skips_step()) sync::test::descend(learner, 0.01);
-      one->after_step(step);
-    }
+    sync::test::FlatWorker worker(world, *one, {}, learner);
+    for (std::int64_t number = 0; number < steps; ++number) sync::run_step(*one, worker, {number, 0.01});
     while (one->drain()) {
     }
     recorder.set(false);

@@ -18,7 +18,7 @@ void interleave(int ranks, const std::string& text, std::uint64_t seed) {
   run_threads(ranks, [&](Communicator& world) {
     const auto rank = static_cast<std::uint64_t>(world.rank());
     auto strategy = Choice::parse(text).make({.world = world, .seed = seed});
-    EXPECT_TRUE(strategy->asynchronous());
+    EXPECT_TRUE(strategy->traits().own_pace);
     const Learner learner(world);
     const std::vector<Replica> replicas{learner.replica(*strategy)};
     strategy->begin(replicas);

@@ -112,13 +112,13 @@ TEST_P(Means, BucketsMakeNoDifference) {
       return std::pair(moved, x.subspan(segments[0].offset, last.offset + last.count - segments[0].offset));
     };
     auto in_two = [&](CompressedMean& mean, std::span<float> x, int round) {
-      auto hook = mean.hook(round % 2 == 0 ? Turn::background : Turn::in_line);
+      const auto turn = round % 2 == 0 ? Turn::background : Turn::in_line;
       const auto one = round < 2 ? std::vector{small, matrix} : std::vector{small};
       const auto two = round < 2 ? std::vector{odd} : std::vector{matrix, odd};
       const auto [first, first_memory] = bucket(x, one);
       const auto [second, second_memory] = bucket(x, two);
-      auto a = hook({0, View(first_memory), first});
-      auto b = hook({1, View(second_memory), second});
+      auto a = mean.start({0, View(first_memory), first}, turn);
+      auto b = mean.start({1, View(second_memory), second}, turn);
       a->wait();
       b->wait();
     };
@@ -193,7 +193,7 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
 TEST(MeansOfBadNumbers, AreNamedOrLeftOut) {
   for (const auto& kind : compress::codecs()) {
     SCOPED_TRACE(kind.name);
-    auto trial = [&](Roads::NotFinite bad) {
+    auto trial = [&](NotFinite bad) {
       run_threads(2, [&](Communicator& world) {
         CompressedMean mean(world, kTensors, {.rules = {shortened(kind)}}, Op::avg, bad);
         auto x = inputs(world.rank());
@@ -210,12 +210,12 @@ TEST(MeansOfBadNumbers, AreNamedOrLeftOut) {
     };
     if (&kind != compress::codecs().data()) {
       try {
-        trial(Roads::NotFinite::is_an_error);
+        trial(NotFinite::is_an_error);
         ADD_FAILURE() << "taken";
       } catch (const DataError& error) {
         EXPECT_THAT(error.what(), HasSubstr("'fc.weight': element 11 is not finite"));
       }
-      EXPECT_NO_THROW(trial(Roads::NotFinite::counts_as_zero));
+      EXPECT_NO_THROW(trial(NotFinite::counts_as_zero));
     }
   }
 }

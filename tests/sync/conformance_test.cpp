@@ -44,14 +44,26 @@ TEST_P(EveryStrategy, Trains) {
 }
 
 TEST_P(EveryStrategy, AskingForTheModelDisturbsNothing) {
-  for (auto name : {"hogwild", "gossip-adpsgd", "ps-ssp", "ps-async"}) {
-    if (GetParam() == name) return;  // no two runs of these are the same
-  }
+  if (!Choice::parse(GetParam()).traits().repeatable) return;
   const auto quiet = run(3, GetParam(), {}, 10, 0.1);
   const auto asked = run(3, GetParam(), {}, 10, 0.1, 4);
   EXPECT_EQ(quiet.after_step, asked.after_step);
   EXPECT_EQ(quiet.result, asked.result);
 }
+
+class FailingWorker : public FlatWorker {
+ public:
+  FailingWorker(Communicator& world, Strategy& strategy, const Learner& learner)
+      : FlatWorker(world, strategy, {}, learner), fails_(world.rank() == 1) {}
+  bool compute(const Step& step) override {
+    FlatWorker::compute(step);
+    if (fails_ && step.number == 3) throw DataError("no such batch");
+    return true;
+  }
+
+ private:
+  const bool fails_;
+};
 
 // A worker that fails between forward and step: everyone stops, soon, and no memory goes while it is being read.
 TEST_P(EveryStrategy, AFailureInMidStepEndsTheRun) {
@@ -59,16 +71,12 @@ TEST_P(EveryStrategy, AFailureInMidStepEndsTheRun) {
   auto failing = [&] {
     run_threads(3, [&](Communicator& world) {
       auto strategy = Choice::parse(GetParam()).make({.world = world});
-      const Learner learner(world, GetParam());
+      const Learner learner(world, strategy->traits());
       const std::vector<Replica> replicas{learner.replica(*strategy)};
       strategy->begin(replicas);
+      FailingWorker worker(world, *strategy, learner);
       for (std::int64_t number = 0;; ++number) {
-        strategy->before_forward({number, 0.1});
-        compute(world, *strategy, {}, learner, world.rank(), number);
-        if (world.rank() == 1 && number == 3) throw DataError("no such batch");
-        strategy->after_backward({number, 0.1});
-        descend(learner, 0.1);
-        strategy->after_step({number, 0.1});
+        run_step(*strategy, worker, {number, 0.1});
         world.barrier();
       }
     });
@@ -77,7 +85,7 @@ TEST_P(EveryStrategy, AFailureInMidStepEndsTheRun) {
 }
 
 TEST_P(EveryStrategy, RunsOverEveryTransport) {
-  if (GetParam() == "hogwild") return;  // needs threads, and says so
+  if (Choice::parse(GetParam()).traits().shares_memory) return;  // needs threads, and says so
   for (const auto& factory : trireme::test::world_factories()) {
     const auto traces = run(factory.make(3), GetParam(), {}, 5, 0.1, 4);
     for (const auto& result : traces.result) expect_near(result, traces.result[0], factory.name, 1e-6);

@@ -42,7 +42,7 @@ TEST(Hogwild, LosesNoTraining) {
 TEST(Hogwild, StepsAddUp) {
   run_threads(3, [](Communicator& world) {
     auto strategy = Choice::parse("hogwild").make({.world = world});
-    const Learner learner(world, "hogwild");
+    const Learner learner(world, strategy->traits());
     const std::vector<Replica> replicas{learner.replica(*strategy)};
     strategy->begin(replicas);
     Vector w = start();

@@ -125,7 +125,7 @@ TEST(LocalState, DiLoCoKeepsItsMomentum) {
   run_threads(2, [](Communicator& world) {
     auto strategy = Choice::parse("diloco:H=1").make({.world = world});
     const Learner learner(world);
-    train(world, *strategy, "diloco", {}, learner, 1, 0.1);
+    train(world, *strategy, {}, learner, 1, 0.1);
     auto state = strategy->state();
     ASSERT_EQ(state.size(), 2u);
     EXPECT_EQ(state[1].name, "momentum");

@@ -18,7 +18,9 @@
 #include "trireme/net/inproc.h"
 #include "trireme/ps/coordinator.h"
 #include "trireme/ps/server.h"
+#include "trireme/sync/flat_exchange.h"
 #include "trireme/sync/hogwild.h"
+#include "trireme/sync/run_step.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::sync::test {
@@ -65,8 +67,8 @@ struct Learner {
   explicit Learner(Communicator& world) : memory(world.allocate<float>(kCount)), grads(world.allocate<float>(kCount)) {
     reset();
   }
-  Learner(Communicator& world, std::string_view strategy) : grads(world.allocate<float>(kCount)) {
-    const bool shared = strategy == "hogwild" && world.transport() == "inproc";
+  Learner(Communicator& world, const Traits& traits) : grads(world.allocate<float>(kCount)) {
+    const bool shared = traits.shares_memory && world.transport() == "inproc";
     memory = shared ? shared_weights(world, kCount) : world.allocate<float>(kCount);
     if (!shared || world.rank() == 0) reset();
   }
@@ -76,7 +78,7 @@ struct Learner {
   std::span<float> weights() const { return {memory.get(), kCount}; }
   std::span<float> gradient() const { return {grads.get(), kCount}; }
   Replica replica(const Strategy& strategy) const {
-    return {weights(), strategy.takes_gradient() ? gradient() : std::span<float>()};
+    return {weights(), strategy.traits().uses_gradient ? gradient() : std::span<float>()};
   }
   std::shared_ptr<float[]> memory, grads;
 };
@@ -92,34 +94,47 @@ inline void descend(const Learner& learner, double lr) {
   }
 }
 
-// Forward and backward: the gradient, scaled as the strategy wants it.
-inline void compute(Communicator& world, const Strategy& strategy, const Losses& losses, const Learner& learner,
-                    int number, std::int64_t step) {
-  const double scale = strategy.shares_gradient() ? 1.0 / world.size() : 1.0;
+// Forward and backward: the gradient, scaled as the strategy wants it, and exchanged where it does so in backward.
+inline void compute(Communicator& world, Strategy& strategy, const Losses& losses, const Learner& learner, int number,
+                    std::int64_t step) {
+  const double scale = strategy.traits().shares_gradient ? 1.0 / world.size() : 1.0;
   for (std::size_t i = 0; i < kCount; ++i) {
     const float weight = std::atomic_ref(learner.weights()[i]).load(std::memory_order_relaxed);
     const double g = losses.gradient(number, step, i, weight);
     learner.gradient()[i] = static_cast<float>(scale * g);
   }
+  exchange_flat(strategy, learner.gradient(), {{"w", kCount}});
 }
 
-// `watch(step, weights)` after every step. `name` because allreduce leaves the exchange to others.
-inline void train(Communicator& world, Strategy& strategy, std::string_view name, const Losses& losses,
-                  const Learner& learner, std::int64_t steps, double lr,
+class FlatWorker : public Worker {
+ public:
+  FlatWorker(Communicator& world, Strategy& strategy, const Losses& losses, const Learner& learner)
+      : world_(world), strategy_(strategy), losses_(losses), learner_(learner) {}
+  bool compute(const Step& step) override {
+    test::compute(world_, strategy_, losses_, learner_, world_.rank(), step.number);
+    return true;
+  }
+  void update(const Step& step) override { descend(learner_, step.lr); }
+
+ private:
+  Communicator& world_;
+  Strategy& strategy_;
+  const Losses losses_;
+  const Learner& learner_;
+};
+
+// `watch(step, weights)` after every step.
+inline void train(Communicator& world, Strategy& strategy, const Losses& losses, const Learner& learner,
+                  std::int64_t steps, double lr,
                   const std::function<void(std::int64_t, std::span<const float>)>& watch = {}) {
   const std::vector<Replica> replicas{learner.replica(strategy)};
   strategy.begin(replicas);
+  FlatWorker worker(world, strategy, losses, learner);
   for (std::int64_t number = 0; number < steps; ++number) {
-    const Step step{number, lr};
-    strategy.before_forward(step);
-    compute(world, strategy, losses, learner, world.rank(), number);
-    if (name == "allreduce") world.all_reduce(learner.gradient(), Op::sum);
-    strategy.after_backward(step);
-    if (!strategy.owns_step() && !strategy.skips_step()) descend(learner, lr);
-    strategy.after_step(step);
+    run_step(strategy, worker, {number, lr});
     if (watch) watch(number, learner.weights());
     // Those at their own pace share out the batches: none is done before another begins, even on a loaded machine.
-    if (strategy.asynchronous() && number % 8 == 7) world.barrier();
+    if (strategy.traits().own_pace && number % 8 == 7) world.barrier();
   }
   while (strategy.drain()) descend(learner, lr);
   strategy.finish();
@@ -172,7 +187,7 @@ inline Traces run(World world_of_threads, const std::string& text, const Losses&
   auto body = [&](Communicator& world) {
     const auto rank = static_cast<std::size_t>(world.rank());
     const auto client = servers.client(world.rank());
-    const Learner learner(world, choice.kind->name);
+    const Learner learner(world, choice.traits());
     auto strategy = choice.make({.world = world,
                                  .steps_per_epoch = steps,
                                  .total_steps = steps,
@@ -181,15 +196,14 @@ inline Traces run(World world_of_threads, const std::string& text, const Losses&
                                  .tensors = {{"w", kCount}},
                                  .update = {.name = "sgd"}});
     // Others write what this one would look at.
-    const bool shared = choice.kind->name == "hogwild" || choice.kind->needs_servers;
-    train(world, *strategy, choice.kind->name, losses, learner, steps, lr,
-          [&](std::int64_t step, std::span<const float> weights) {
-            if (!shared) traces.after_step[rank].push_back(values(weights));
-            if (step != model_after) return;
-            std::vector<float> out(kCount);
-            strategy->model(out);
-            traces.model[rank] = values(out);
-          });
+    const bool shared = choice.traits().shares_memory || choice.traits().owns_step;
+    train(world, *strategy, losses, learner, steps, lr, [&](std::int64_t step, std::span<const float> weights) {
+      if (!shared) traces.after_step[rank].push_back(values(weights));
+      if (step != model_after) return;
+      std::vector<float> out(kCount);
+      strategy->model(out);
+      traces.model[rank] = values(out);
+    });
     traces.result[rank] = values(learner.weights());
     traces.report[rank] = strategy->report();
     if (client) world.barrier();  // nobody leaves while others wait for it

@@ -86,7 +86,7 @@ TEST(Sma, CountsEveryLearnerOfEveryWorker) {
 TEST(Sma, NewLearnersStartFromTheCentralModel) {
   run_threads(2, [](Communicator& world) {
     auto strategy = Choice::parse("sma").make({.world = world});
-    EXPECT_EQ(strategy->learners(), 0);
+    EXPECT_EQ(strategy->traits().learners, 0);
     std::vector<Learner> learners{Learner(world)};
     std::vector<Replica> replicas{learners[0].replica(*strategy)};
     strategy->begin(replicas);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "trireme/base/error.h"
+#include "trireme/grad/data_parallel.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::train {
@@ -36,10 +37,16 @@ TEST(Flat, ParametersLieInItOneAfterTheOther) {
       weights[6] = 5;  // the first of a.bias
       EXPECT_EQ(model.a->bias[0].item<float>(), 5);
 
-      model.forward(x).sum().backward();
-      auto grad = model.b->weight.grad().clone();
-      flat.lay_out_gradients();
-      EXPECT_EQ(gradient[8], grad[0][0].item<float>());
+      DataParallelOptions options;
+      options.stay.emplace(gradient);
+      auto net = data_parallel(model, world, options);
+      std::ranges::fill(gradient, -1.0f);
+      (model.a(x).sum() + 0 * model.b->weight.sum()).backward();  // b.bias has no gradient
+      EXPECT_EQ(gradient[6], 4);                                  // of a.bias: one for each sample
+      EXPECT_EQ(gradient[8], 0);
+      EXPECT_EQ(gradient[10], 0);
+      EXPECT_EQ(net.ranks(), 1);
+      EXPECT_TRUE(model.b->bias.grad().defined());  // others may have one
       gradient[8] = 42;
       EXPECT_EQ(model.b->weight.grad()[0][0].item<float>(), 42);
       flat.clear_gradients();

@@ -29,14 +29,14 @@ DType element_type(const Parameter& parameter) {
 }
 
 BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Parameter>& parameters,
-                           std::vector<int> members, std::size_t notes)
-    : index_(index), members_(std::move(members)), notes_(notes), views_(members_.size()) {
+                           std::vector<int> members, std::size_t notes, std::span<float> given)
+    : index_(index), members_(std::move(members)), notes_(notes), given_(given), views_(members_.size()) {
   const auto& first = parameters[members_.front()];
   dtype_ = element_type(first);
   element_size_ = size_of(dtype_);
   on_device_ = !first.tensor.is_cpu();
   // Views begin at multiples of 64 bytes, so that kernels on them are as quick as on tensors of their own.
-  const std::size_t line = 64 / element_size_;
+  const std::size_t line = given.empty() ? 64 / element_size_ : 1;
   for (int member : members_) {
     const auto& tensor = parameters[member].tensor;
     auto count = static_cast<std::size_t>(tensor.numel());
@@ -45,6 +45,7 @@ BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Para
     elements_ += (count + line - 1) / line * line;
   }
   elements_ = segments_.back().offset + segments_.back().count;
+  TRIREME_CHECK(given.empty() || (dtype_ == DType::f32 && given.size() == elements_));
   const bool may_stay = members_.size() == 1 && element_size_ * elements_ >= kInPlaceFrom;
   if (on_device_ || dtype_ != DType::f32 || may_stay) notes_ = 0;
 
@@ -53,8 +54,11 @@ BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Para
   make_flat_ = [this, &comm, tensors, type = first.tensor.scalar_type()] {
     auto options = torch::TensorOptions().dtype(type);
     if (on_device_) {
-      pinned_ = torch::zeros({static_cast<std::int64_t>(elements_)}, options.pinned_memory(true));
+      pinned_ = given_.empty() ? torch::zeros({static_cast<std::int64_t>(elements_)}, options.pinned_memory(true))
+                               : torch::from_blob(given_.data(), {static_cast<std::int64_t>(elements_)}, options);
       flat_ = torch::zeros({static_cast<std::int64_t>(elements_)}, options.device(tensors[0].device()));
+    } else if (!given_.empty()) {
+      flat_ = torch::from_blob(given_.data(), {static_cast<std::int64_t>(elements_)}, options);
     } else {
       flat_ = heap_tensor(comm, elements_ + notes_, type);
       flat_.zero_();
@@ -74,7 +78,7 @@ void BucketMemory::take(torch::Tensor& parameter, std::size_t member, bool born_
   torch::NoGradGuard no_grad;
   handed_over_ = false;
   auto& gradient = parameter.mutable_grad();
-  if (members_.size() == 1 && born_in_heap && gradient.is_non_overlapping_and_dense() &&
+  if (members_.size() == 1 && given_.empty() && born_in_heap && gradient.is_non_overlapping_and_dense() &&
       gradient.strides() == parameter.strides()) {
     alone_ = gradient.detach();
     return;

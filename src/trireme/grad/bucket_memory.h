@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ DType element_type(const Parameter& parameter);
 class BucketMemory {
  public:
   // For parameters of one type on one device, `members` by number, in the order given. `notes`: room for as many
-  // numbers that travel behind the gradients.
+  // numbers that travel behind the gradients. `given`: memory on the host in which they lie without gaps; empty: the
+  // heap's.
   BucketMemory(Communicator& comm, int index, const std::vector<Parameter>& parameters, std::vector<int> members,
-               std::size_t notes = 0);
+               std::size_t notes = 0, std::span<float> given = {});
 
   const std::vector<int>& members() const { return members_; }
   std::size_t bytes() const { return segments_.empty() ? 0 : element_size_ * elements_; }
@@ -50,6 +52,7 @@ class BucketMemory {
   std::vector<sync::Segment> segments_;
   DType dtype_;
   std::size_t element_size_, elements_ = 0, notes_;
+  const std::span<float> given_;
   bool on_device_, handed_over_ = false;
   torch::Tensor flat_;    // the views' storage; made when first needed
   torch::Tensor pinned_;  // its twin on the host, for a device

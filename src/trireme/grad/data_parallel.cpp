@@ -80,7 +80,7 @@ struct DataParallel::Impl {
   torch::nn::Module& model;
   Communicator& comm;
   grad::Reducer reducer;
-  grad::HeapBirths births;
+  std::optional<grad::HeapBirths> births;
   std::optional<grad::SyncBatchNorm> batch_norm;
   bool off = false;        // within no_sync
   bool in_parts = false;   // the exchange ends when that is said
@@ -93,16 +93,16 @@ struct DataParallel::Impl {
 };
 
 DataParallel::Impl::Impl(torch::nn::Module& module, Communicator& world, const DataParallelOptions& options)
-    : model(module),
-      comm(world),
-      reducer(learning(module), world, options),
-      births(world, sizes_of(reducer.parameters())) {
+    : model(module), comm(world), reducer(learning(module), world, options) {
   if (reducer.parameters().empty())
     throw ConfigError("data_parallel: the model has no parameter that requires a gradient");
-  auto all = everything(model);
-  grad::check_same_outline(comm, all);
-  grad::broadcast_all(comm, all, 0);
-  grad::check_equal(comm, all);
+  if (!options.stay) {
+    births.emplace(world, sizes_of(reducer.parameters()));
+    auto all = everything(model);
+    grad::check_same_outline(comm, all);
+    grad::broadcast_all(comm, all, 0);
+    grad::check_equal(comm, all);
+  }
   if (options.sync_batch_norm) batch_norm.emplace(comm);
   for (std::size_t p = 0; p < reducer.parameters().size(); ++p) {
     auto node = torch::autograd::impl::grad_accumulator(reducer.parameters()[p].tensor);
@@ -238,7 +238,8 @@ void DataParallel::average_buffers() {
 }
 
 const std::vector<BadGradient>& DataParallel::bad_gradients() const { return impl_->reducer.bad_gradients(); }
-const ExchangeTimes& DataParallel::times() const { return impl_->reducer.times(); }
+int DataParallel::ranks() const { return impl_->reducer.ranks(); }
+ExchangeTimes DataParallel::times() const { return impl_->reducer.times(); }
 std::vector<std::string> DataParallel::unused() const { return impl_->reducer.unused(); }
 sync::CompressedMean* DataParallel::codes() { return impl_->reducer.codes(); }
 std::optional<sync::Compressed> DataParallel::compressed() const { return impl_->reducer.compressed(); }

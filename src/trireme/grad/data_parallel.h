@@ -14,12 +14,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "trireme/collective/communicator.h"
-#include "trireme/sync/all_reduce.h"
-#include "trireme/sync/bucket.h"
+#include "trireme/grad/gradient_exchange.h"
+#include "trireme/sync/bucket_exchange.h"
 #include "trireme/sync/compressed_mean.h"
 
 namespace trireme {
@@ -34,19 +35,15 @@ struct DataParallelOptions {
   Op op = Op::avg;                      // or sum, for a loss that is already divided by all ranks' samples
   sync::BucketHook hook;                // exchanges a bucket; none: `op` by all-reduce
   sync::Codes compress;                 // how gradients travel: {.rules = {"topk:0.01"}}; by default as they are
-};
-
-// What one backward cost this rank, in seconds.
-struct ExchangeTimes {
-  struct OfBucket {
-    std::size_t bytes = 0;
-    int gradients = 0;
-    double ready = 0, begin = 0, end = 0;  // full, exchange begun, ended; in now_seconds()
+  // The same, by somebody else's exchange, which must outlive the DataParallel.
+  sync::BucketExchange* exchange = nullptr;
+  // Gradients stay with this rank: nothing is sent, and nothing collective is done. With memory of as many numbers as
+  // the model has, they lie there in the order of the parameters, zeros where there is none; else where autograd has
+  // left them.
+  struct Stay {
+    std::span<float> memory;
   };
-  std::vector<OfBucket> buckets;
-  double first_ready = 0;    // now_seconds() when the first gradient was ready
-  double communication = 0;  // of all exchanges, overlapped or not
-  double exposed = 0;        // what backward waited for them
+  std::optional<Stay> stay;
 };
 
 // When a gradient was ready in backward: the median of the last steps, in seconds since the first one was, without what
@@ -57,13 +54,7 @@ struct ReadyGradient {
   double ready_s = 0;
 };
 
-// A gradient that is not finite, the first on its rank.
-struct BadGradient {
-  int rank = 0;
-  std::string parameter;
-};
-
-class DataParallel {
+class DataParallel : public GradientExchange {
  public:
   // Switches the exchange off while it lives: gradients accumulate here.
   class NoSync {
@@ -124,26 +115,25 @@ class DataParallel {
   // Exchanges the gradients as they are: after backwards that all ran within no_sync().
   void exchange();
 
-  // A few numbers that travel with the next exchange, and afterwards their sums over all ranks.
-  static constexpr std::size_t kTold = 4;
-  void tell(const std::array<float, kTold>& numbers);
-  std::array<float, kTold> told() const;
+  int ranks() const override;
+  void tell(const std::array<float, kTold>& numbers) override;
+  std::array<float, kTold> told() const override;
+  void finish() override { exchange(); }
 
-  // Drops the gradients, so that the next backward's are handed over instead of added. Faster than an optimizer's
-  // zero_grad().
-  void zero_grad();
+  // Faster than an optimizer's zero_grad().
+  void zero_grad() override;
   // Of all gradients together: the 2-norm. The same on every rank, in a fixed order of summation.
   double grad_norm();
   // Scales them so that the norm is at most `most`; returns what it was.
   double clip_grad_norm(double most);
 
-  // With check_finite: what the last exchange met, the same list on every rank; empty when all was well.
-  const std::vector<BadGradient>& bad_gradients() const;
+  // With check_finite.
+  const std::vector<BadGradient>& bad_gradients() const override;
 
   // The mean over all ranks of what is not learned: running statistics. Collective.
   void average_buffers();
 
-  const ExchangeTimes& times() const;
+  ExchangeTimes times() const override;
   // In the order they become ready; all at 0 until a few steps were taken.
   std::vector<ReadyGradient> ready() const;
   // Whether buckets travel while backward goes on, or in line with it.
@@ -154,14 +144,14 @@ class DataParallel {
   sync::CompressedMean* codes();
   // Names of the parameters that no rank's last backward used; their .grad was left alone.
   std::vector<std::string> unused() const;
-  // One line: how many buckets of which sizes, by which plan, in line or in the background.
-  std::string describe() const;
+  // By which plan, too.
+  std::string describe() const override;
   std::size_t bucket_count() const;
 
   DataParallel(DataParallel&&) noexcept;
   DataParallel& operator=(DataParallel&&) noexcept;
   // Takes the hooks off the model.
-  ~DataParallel();
+  ~DataParallel() override;
 
   // Collective: ranks whose models differ in names, shapes or types are named; then rank 0's parameters and buffers
   // are everyone's.

@@ -26,6 +26,7 @@ plan::PlanChoice choice_of(const DataParallelOptions& options) {
 
 // A rank alone exchanges nothing, and loses by waking another thread for each bucket, unless it has to encode it.
 sync::Turn turn_of(Communicator& comm, const DataParallelOptions& options) {
+  if (options.stay) return sync::Turn::in_line;
   if (options.turn) return *options.turn;
   if (comm.size() == 1 && !options.hook && options.compress.rules.none()) return sync::Turn::in_line;
   return turn_for(comm, options.threads);
@@ -39,16 +40,17 @@ std::size_t rows_of(const torch::Tensor& tensor) {
 std::unique_ptr<sync::CompressedMean> codes_for(const std::vector<Parameter>& parameters, Communicator& comm,
                                                 const DataParallelOptions& options) {
   if (options.compress.rules.none()) return nullptr;
-  if (options.hook) throw ConfigError("a hook exchanges gradients its own way: leave out the compression");
+  if (options.hook || options.exchange || options.stay) {
+    throw ConfigError("gradients are exchanged by somebody else, or not at all: leave out the compression");
+  }
   std::vector<compress::Tensor> tensors;
   for (const auto& [name, tensor] : parameters) {
     tensors.push_back(
         {name, static_cast<std::size_t>(tensor.numel()), rows_of(tensor), static_cast<int>(tensors.size())});
   }
-  using sync::Roads;
   return std::make_unique<sync::CompressedMean>(comm, tensors, options.compress, options.op,
-                                                options.check_finite ? Roads::NotFinite::counts_as_zero  // and is told
-                                                                     : Roads::NotFinite::is_an_error);
+                                                options.check_finite ? sync::NotFinite::counts_as_zero  // and is told
+                                                                     : sync::NotFinite::is_an_error);
 }
 
 }  // namespace
@@ -61,19 +63,33 @@ Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const Da
       threads_(options.threads),
       check_finite_(options.check_finite),
       op_(options.op),
+      stays_(options.stay.has_value()),
+      memory_(options.stay ? options.stay->memory : std::span<float>()),
+      ranks_(stays_ ? 1 : comm.size()),
       codes_(codes_for(parameters_, comm, options)),
-      plain_(!options.hook && !codes_),
-      hook_(options.hook ? options.hook
-            : codes_     ? codes_->hook(turn_)
-                         : sync::all_reduce(comm, turn_, options.op)),
+      own_(own_exchange(options)),
+      exchange_(own_     ? own_.get()
+                : codes_ ? static_cast<sync::BucketExchange*>(codes_.get())
+                         : options.exchange),
       timings_(parameters_.size()),
       places_(parameters_.size()),
       born_in_heap_(parameters_.size()),
       notes_(kUsed + parameters_.size()) {
-  // Backward goes through a model from its end: until it has been seen, the best guess.
   order_.resize(parameters_.size());
+  if (stays_) {
+    std::iota(order_.begin(), order_.end(), 0);
+    if (!memory_.empty()) build(order_, {order_.size()});
+    return;
+  }
+  // Backward goes through a model from its end: until it has been seen, the best guess.
   std::iota(order_.rbegin(), order_.rend(), 0);
   build(order_, cut(order_));
+}
+
+std::unique_ptr<sync::BucketExchange> Reducer::own_exchange(const DataParallelOptions& options) const {
+  if (stays_ || codes_ || options.exchange) return nullptr;
+  if (options.hook) return std::make_unique<sync::HookExchange>(options.hook);
+  return std::make_unique<sync::BucketAllReduce>(comm_, options.op);
 }
 
 // ---- One backward ----
@@ -104,7 +120,7 @@ void Reducer::finish() {
   double begin_wait = now_seconds();
   if (!notes_aboard()) {
     write_notes();
-    if (comm_.size() > 1) comm_.all_reduce(notes_);
+    if (ranks_ > 1) comm_.all_reduce(notes_);
     times_.communication = now_seconds() - begin_wait;
   }
   for (auto& open : buckets_) {
@@ -116,7 +132,7 @@ void Reducer::finish() {
   }
   times_.exposed = in_line_s_ + now_seconds() - begin_wait;
   const float* aboard = notes_aboard();
-  read_notes(aboard ? aboard : notes_.data(), aboard && op_ == Op::avg ? comm_.size() : 1);
+  read_notes(aboard ? aboard : notes_.data(), aboard && op_ == Op::avg ? ranks_ : 1);
   give_results();
   running_ = false;
   timings_.end_step(steps_);
@@ -144,12 +160,13 @@ void Reducer::begin() {
 void Reducer::take(std::size_t parameter) {
   auto& tensor = const_cast<torch::Tensor&>(parameters_[parameter].tensor);
   auto& place = places_[parameter];
-  auto& open = buckets_[place.bucket];
   born_in_heap_[parameter] = tensor.grad().defined() && born_in_heap(tensor.grad().data_ptr());
   if (tensor.grad().defined()) {
     notes_[kUsed + parameter] = 1;
     if (check_finite_ && bad_here_ < 0 && !all_finite(tensor.grad())) bad_here_ = static_cast<int>(parameter);
   }
+  if (buckets_.empty()) return;
+  auto& open = buckets_[place.bucket];
   open.memory->take(tensor, place.member, born_in_heap_[parameter] != 0);
   --open.missing;
 }
@@ -165,18 +182,20 @@ void Reducer::hand_over_full() {
         std::ranges::copy(notes_, aboard);
       }
     }
-    open.pending = hook_(open.memory->bucket());
+    const auto bucket = open.memory->bucket();
+    open.pending = exchange_ ? exchange_->start(bucket, turn_)
+                             : std::make_unique<sync::Done>(sync::Pending::Times{open.full_at, open.full_at});
     if (turn_ == sync::Turn::in_line) in_line_s_ += now_seconds() - open.full_at;
   }
 }
 
-float* Reducer::notes_aboard() { return plain_ && !buckets_.empty() ? buckets_.back().memory->notes() : nullptr; }
+float* Reducer::notes_aboard() { return plain() && !buckets_.empty() ? buckets_.back().memory->notes() : nullptr; }
 
 // When all gradients were taken.
 void Reducer::write_notes() {
   notes_[kWeight] = static_cast<float>(weighted_ ? weight_ : 1);
   notes_[kBad] = bad_here_ >= 0;
-  notes_[kReplan] = comm_.rank() == 0 && choice_.measured && timings_.due(steps_);
+  notes_[kReplan] = !stays_ && comm_.rank() == 0 && choice_.measured && timings_.due(steps_);
   std::ranges::copy(told_, notes_.begin() + kTold);
 }
 
@@ -188,6 +207,10 @@ void Reducer::read_notes(const float* sums, double factor) {
 }
 
 void Reducer::name_bad_gradients() {
+  if (stays_) {
+    bad_.push_back({comm_.rank(), parameters_[bad_here_].name});
+    return;
+  }
   std::vector<std::int32_t> mine{bad_here_}, all(comm_.size());
   comm_.all_gather(mine, all);
   for (int rank = 0; rank < comm_.size(); ++rank) {
@@ -197,12 +220,13 @@ void Reducer::name_bad_gradients() {
 
 void Reducer::give_results() {
   // The exchange divides by all ranks; the mean is over weights.
-  double factor = weighted_ && total_weight_ > 0 ? comm_.size() / total_weight_ : 1;
+  double factor = weighted_ && total_weight_ > 0 ? ranks_ / total_weight_ : 1;
   for (auto& open : buckets_) {
     if (factor != 1) open.memory->scale(factor);
     const auto& members = open.memory->members();
     for (std::size_t k = 0; k < members.size(); ++k) {
-      if (notes_[kUsed + members[k]] == 0) continue;  // no rank has one: it stays as it was
+      // No rank has one: it stays as it was. Unless the others are yet to be asked.
+      if (notes_[kUsed + members[k]] == 0 && !stays_) continue;
       open.memory->give(const_cast<torch::Tensor&>(parameters_[members[k]].tensor), k);
     }
   }
@@ -220,8 +244,8 @@ plan::Buckets Reducer::cut(const std::vector<int>& order) {
     std::size_t all = 0;
     for (const auto& parameter : parameters_) all += parameter.tensor.nbytes();
     const bool spare = turn_ == sync::Turn::background && has_spare_core(comm_, threads_);
-    costs = codes_ ? measure_costs(comm_, turn_, spare, all, [&](std::size_t n) { return codes_->rehearsal(n); })
-                   : measure_costs(comm_, turn_, spare, all);
+    costs = plain() ? measure_costs(comm_, turn_, spare, all)
+                    : measure_costs(comm_, turn_, spare, all, [&](std::size_t n) { return exchange_->rehearsal(n); });
     ready = timings_.medians();
     comm_.all_reduce(ready, Op::avg);
   }
@@ -248,9 +272,9 @@ void Reducer::build(const std::vector<int>& order, const plan::Buckets& ends) {
   for (std::size_t end : ends) {
     std::vector<int> members(order.begin() + begin, order.begin() + end);
     for (std::size_t k = 0; k < members.size(); ++k) places_[members[k]] = {fresh.size(), k, false};
-    std::size_t notes = plain_ && end == order.size() ? notes_.size() : 0;
+    std::size_t notes = plain() && end == order.size() ? notes_.size() : 0;
     fresh.push_back(
-        {std::make_unique<BucketMemory>(comm_, static_cast<int>(fresh.size()), parameters_, members, notes)});
+        {std::make_unique<BucketMemory>(comm_, static_cast<int>(fresh.size()), parameters_, members, notes, memory_)});
     begin = end;
   }
   buckets_ = std::move(fresh);  // gradients that are views keep the old memory alive until the next exchange
@@ -258,6 +282,7 @@ void Reducer::build(const std::vector<int>& order, const plan::Buckets& ends) {
 
 // After the first step in the order observed; measured plans then when rank 0 finds it is time. Rank 0's word counts.
 void Reducer::replan_if_due() {
+  if (stays_) return;
   const bool first = steps_ == 0;
   if (!first && notes_[kReplan] == 0) return;
   auto order = order_;

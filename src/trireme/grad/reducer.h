@@ -33,6 +33,7 @@ class Reducer {
   void tell(const std::array<float, DataParallel::kTold>& numbers) { told_ = numbers; }
   std::array<float, DataParallel::kTold> told() const { return told_; }
 
+  int ranks() const { return ranks_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<BadGradient>& bad_gradients() const { return bad_; }
   const ExchangeTimes& times() const { return times_; }
@@ -56,6 +57,8 @@ class Reducer {
     std::size_t bucket = 0, member = 0;
     bool ready = false;
   };
+  bool plain() const { return exchange_ && exchange_->plain(); }
+  std::unique_ptr<sync::BucketExchange> own_exchange(const DataParallelOptions& options) const;
   // The last bucket, where notes travel along; null where they must go by themselves.
   float* notes_aboard();
 
@@ -77,9 +80,12 @@ class Reducer {
   const int threads_;
   const bool check_finite_;
   const Op op_;
-  std::unique_ptr<sync::CompressedMean> codes_;  // where gradients travel as codes
-  const bool plain_;                             // the exchange is ours: it adds what it is given, and nothing else
-  sync::BucketHook hook_;
+  const bool stays_;               // with this rank
+  const std::span<float> memory_;  // then where; empty: where autograd left them
+  const int ranks_;
+  std::unique_ptr<sync::CompressedMean> codes_;  // where gradients travel as codes, by an exchange of our own
+  std::unique_ptr<sync::BucketExchange> own_;    // an exchange of our own that is not those
+  sync::BucketExchange* const exchange_;         // null where they stay
   Timings timings_;
 
   std::vector<int> order_;  // parameters in the order they are expected to become ready

@@ -6,7 +6,7 @@
 
 #include "trireme/collective/communicator.h"
 #include "trireme/plan/bucket_plan.h"
-#include "trireme/sync/all_reduce.h"
+#include "trireme/sync/bucket_all_reduce.h"
 
 namespace trireme::grad {
 

@@ -5,7 +5,7 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/collective/communicator.h"
-#include "trireme/sync/all_reduce.h"
+#include "trireme/sync/bucket_all_reduce.h"
 
 namespace trireme::parallel {
 

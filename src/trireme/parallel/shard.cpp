@@ -225,7 +225,14 @@ void Sharded::scale_gradients(double factor) {
 const std::vector<BadGradient>& Sharded::bad_gradients() const { return impl_->bad; }
 void Sharded::tell(const std::array<float, kTold>& numbers) { impl_->told = numbers; }
 std::array<float, Sharded::kTold> Sharded::told() const { return impl_->told; }
-ShardTimes Sharded::times() const { return impl_->times; }
+ShardTimes Sharded::shard_times() const { return impl_->times; }
+ExchangeTimes Sharded::times() const {
+  ExchangeTimes times;
+  times.exposed = impl_->times.exposed;
+  times.communication = impl_->times.communication;
+  return times;
+}
+int Sharded::ranks() const { return impl_->exchange.comm().size(); }
 
 std::size_t Sharded::largest_unit() const {
   std::size_t most = 0;

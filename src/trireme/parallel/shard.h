@@ -24,12 +24,12 @@
 #include <vector>
 
 #include "trireme/collective/communicator.h"
-#include "trireme/grad/data_parallel.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/nn/chain.h"
 #include "trireme/parallel/exchange.h"
 #include "trireme/parallel/memory_formula.h"
 #include "trireme/parallel/stage.h"
-#include "trireme/sync/all_reduce.h"
+#include "trireme/sync/bucket_all_reduce.h"
 
 namespace trireme::parallel {
 
@@ -45,7 +45,7 @@ struct ShardOptions {
   std::set<std::string> apart;     // parameters that lie alone, as on the other stages that have them: see sum_tied()
 };
 
-class Sharded : public SegmentWatch {
+class Sharded : public SegmentWatch, public GradientExchange {
  public:
   // One unit for each segment of a stage: its parameters, which become views of flat memory. One that several units
   // use is there for all of them; one that needs no gradient now is never given one. Collective: workers whose units
@@ -62,8 +62,8 @@ class Sharded : public SegmentWatch {
   void before_backward(std::size_t segment) override;
   void after_backward(std::size_t segment, bool last) override;
 
-  // After the last backward of a step: waits until the gradients of all workers are added up. Collective.
-  void finish();
+  // Waits until the gradients of all workers are added up. Collective.
+  void finish() override;
   // What this worker steps: of each parameter that learns the piece it owns, if any, under the parameter's name, as a
   // row. Between finish() and zero_grad() with its gradient, if any worker has made one. For optimizers that treat each
   // element by itself.
@@ -74,7 +74,7 @@ class Sharded : public SegmentWatch {
   // The same, while the caller goes on: only what runs in the stage finds the new weights.
   void start_gather_weights();
   // Lets go of the pieces' gradients. The next step begins with none in any case.
-  void zero_grad();
+  void zero_grad() override;
 
   // After finish(): adds up the gradients of parameters that several stages have, over those stages' workers of this
   // place on the data axis. They must lie `apart` on all of them. Collective over `stages`.
@@ -85,13 +85,12 @@ class Sharded : public SegmentWatch {
   // The 2-norm of the gradients of all workers of the axis. The same on each. Collective.
   double grad_norm();
   void scale_gradients(double factor);
-  // With check_finite: the first on each worker that the last step met, the same list on all; empty if all was well.
-  const std::vector<BadGradient>& bad_gradients() const;
+  // With check_finite.
+  const std::vector<BadGradient>& bad_gradients() const override;
 
-  // A few numbers that finish() adds up over the workers, and afterwards their sums.
-  static constexpr std::size_t kTold = DataParallel::kTold;
-  void tell(const std::array<float, kTold>& numbers);
-  std::array<float, kTold> told() const;
+  int ranks() const override;
+  void tell(const std::array<float, kTold>& numbers) override;
+  std::array<float, kTold> told() const override;
 
   // Who is given whole tensors.
   enum class At { all_workers, rank0 };
@@ -107,11 +106,12 @@ class Sharded : public SegmentWatch {
   nn::Named shard_state(const nn::Named& whole) const;
 
   // Of the last step, with the gather_weights() that followed.
-  ShardTimes times() const;
+  ShardTimes shard_times() const;
+  ExchangeTimes times() const override;
   // Elements of the largest unit, for MemoryFormula.
   std::size_t largest_unit() const;
-  // One line: how many units of which sizes, over how many workers, in line or in the background.
-  std::string describe() const;
+  // Over how many workers, too.
+  std::string describe() const override;
 
  private:
   struct Impl;

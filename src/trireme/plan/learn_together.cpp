@@ -1,11 +1,12 @@
 // Strategies that meet, in a co-simulation: the real ones, on ranks that are threads.
 #include "trireme/plan/lesson.h"
-#include "trireme/sync/compressed_mean.h"
+#include "trireme/sync/flat_exchange.h"
+#include "trireme/sync/run_step.h"
 
 namespace trireme::plan {
 namespace {
 
-class Pupil {
+class Pupil : public sync::Worker {
  public:
   Pupil(const School& school, const sync::Choice& choice, Communicator& world)
       : school_(school),
@@ -19,29 +20,22 @@ class Pupil {
                                .momentum = school.rules.takes_momentum() ? school.lesson.momentum : 0})),
         pace_(pace_with_codes(*choice.kind, school.rules, strategy_->pace(school.lesson.momentum),
                               school.lesson.momentum)) {
-    if (strategy_->in_backward() && !school.rules.none()) {
-      std::vector<compress::Tensor> tensors;
-      for (const auto& one : SmallModel::tensors()) {
-        tensors.push_back({one.name, one.count, one.rows, static_cast<int>(tensors.size())});
-      }
-      codes_ = std::make_unique<sync::CompressedMean>(world, tensors, strategy_->codes(), Op::sum);
-    }
-    const int learners = std::max(1, strategy_->learners());
+    const auto& traits = strategy_->traits();
+    const int learners = std::max(1, traits.learners);
     for (int k = 0; k < learners; ++k) {
       weights_.push_back(world.allocate<float>(SmallModel::kCount));
       gradients_.push_back(world.allocate<float>(SmallModel::kCount));
       std::ranges::copy(school.model.start(), weights_.back().get());
-      replicas_.push_back(
-          {of(weights_.back()), strategy_->takes_gradient() ? of(gradients_.back()) : std::span<float>()});
+      replicas_.push_back({of(weights_.back()), traits.uses_gradient ? of(gradients_.back()) : std::span<float>()});
       optimizers_.push_back({pace_.momentum});
     }
   }
 
   void learn(LossCurve& curve) {
-    if (!strategy_->in_backward()) strategy_->begin(replicas_);
+    strategy_->begin(replicas_);
     const auto learners = static_cast<std::int64_t>(replicas_.size());
     for (std::int64_t k = 0; k < school_.most_steps; ++k) {
-      step(k);
+      sync::run_step(*strategy_, *this, {k, school_.lesson.lr * pace_.rate});
       if ((k + 1) % kLook != 0) continue;
       if (look(curve, school_.samples_of((k + 1) * learners))) break;
     }
@@ -52,35 +46,31 @@ class Pupil {
  private:
   static std::span<float> of(const std::shared_ptr<float[]>& memory) { return {memory.get(), SmallModel::kCount}; }
 
-  void step(std::int64_t k) {
-    const sync::Step now{k, school_.lesson.lr * pace_.rate};
-    const bool exchanges = strategy_->in_backward();
-    if (!exchanges) strategy_->before_forward(now);
+  bool compute(const sync::Step& step) override {
+    const auto& traits = strategy_->traits();
     for (std::size_t j = 0; j < replicas_.size(); ++j) {
       auto gradient = of(gradients_[j]);
-      const int from = k < strategy_->together() ? 0 : world_.rank() + static_cast<int>(j) * world_.size();
-      school_.model.gradient(of(weights_[j]), from, k, school_.lesson.batch, gradient);
-      if (!strategy_->shares_gradient()) continue;
+      const int from = step.number < strategy_->together() ? 0 : world_.rank() + static_cast<int>(j) * world_.size();
+      school_.model.gradient(of(weights_[j]), from, step.number, school_.lesson.batch, gradient);
+      if (!traits.shares_gradient) continue;
       for (float& g : gradient) g /= static_cast<float>(world_.size());
     }
-    auto gradient = of(gradients_[0]);
-    if (exchanges) codes_ ? (*codes_)(gradient) : world_.all_reduce(gradient, Op::sum);
-    const double whole = strategy_->shares_gradient() && !exchanges ? world_.size() : 1;
+    sync::exchange_flat(*strategy_, of(gradients_[0]), SmallModel::tensors());
+    const double whole = traits.shares_gradient && !traits.in_backward ? world_.size() : 1;
     for (auto& one : gradients_) shorten(of(one), pace_.clip / whole);
-    if (!exchanges) strategy_->after_backward(now);
-    if (!strategy_->skips_step()) {
-      for (std::size_t j = 0; j < replicas_.size(); ++j) {
-        optimizers_[j].step(of(weights_[j]), of(gradients_[j]), now.lr);
-      }
+    return true;
+  }
+
+  void update(const sync::Step& step) override {
+    for (std::size_t j = 0; j < replicas_.size(); ++j) {
+      optimizers_[j].step(of(weights_[j]), of(gradients_[j]), step.lr);
     }
-    if (!exchanges) strategy_->after_step(now);
   }
 
   // The same answer on every rank.
   bool look(LossCurve& curve, double samples) {
     Weights shown(SmallModel::kCount);
-    strategy_->in_backward() ? static_cast<void>(std::ranges::copy(of(weights_[0]), shown.begin()))
-                             : strategy_->model(shown);
+    strategy_->model(shown);
     std::vector<double> loss{world_.rank() == 0 ? school_.model.loss(shown) : 0.0};
     world_.broadcast(loss, 0);
     if (!std::isfinite(loss[0])) return true;
@@ -93,7 +83,6 @@ class Pupil {
   std::vector<std::shared_ptr<float[]>> weights_, gradients_;  // shared: as the communicator gives them
   std::unique_ptr<sync::Strategy> strategy_;
   const sync::Pace pace_;
-  std::unique_ptr<sync::CompressedMean> codes_;
   std::vector<sync::Replica> replicas_;
   std::vector<Sgd> optimizers_;
 };

@@ -1,7 +1,9 @@
 // Synchronous data parallelism: w ← w − η·(1/N) Σ_i g_i(w). The gradients are exchanged bucket by bucket while backward
-// runs (grad/, by the hook of all_reduce.h), so that nothing is left to do here. 2(N−1)/N of a model sent per step.
+// runs, as they are or as codes; weights stay where the model has them. 2(N−1)/N of a model sent per step.
+#include "trireme/sync/bucket_all_reduce.h"
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
+#include "trireme/sync/model_mean.h"
 #include "trireme/sync/one_learner.h"
 
 namespace trireme::sync {
@@ -9,17 +11,25 @@ namespace {
 
 class Allreduce : public OneLearner {
  public:
-  explicit Allreduce(const Surroundings& around) : OneLearner(around.world), codes_(around.codes()) {}
-  bool in_backward() const override { return true; }
-  Codes codes() const override { return codes_; }
-  bool shares_gradient() const override { return true; }
+  explicit Allreduce(const Surroundings& around)
+      : OneLearner(around.world),
+        plain_(around.world, Op::sum),
+        codes_(make_compressed_mean(around, Op::sum, around.not_finite)) {}
+
+  BucketExchange* exchange() override { return codes_ ? static_cast<BucketExchange*>(codes_.get()) : &plain_; }
   bool meets(std::int64_t) const override { return true; }
-  bool apart() const override { return false; }
   void finish() override {}
   void model(std::span<float> out) override { copy(weights_, out); }
+  std::vector<std::pair<std::string, CompressedMean*>> coded() override { return named("gradients", codes_.get()); }
+  Report report() const override {
+    Report report;
+    add_to(report, codes_.get());
+    return report;
+  }
 
  private:
-  const Codes codes_;
+  BucketAllReduce plain_;
+  std::unique_ptr<CompressedMean> codes_;
 };
 
 }  // namespace
@@ -28,6 +38,11 @@ Kind allreduce() {
   return {.name = "allreduce",
           .summary = "synchronous mean of gradients, each step",
           .settings = {},
+          .traits = {.moves = Traits::Moves::gradients,
+                     .in_backward = true,
+                     .uses_weights = false,
+                     .shares_gradient = true,
+                     .apart = false},
           .compresses = Kind::Compresses::gradients,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<Allreduce>(around);

@@ -6,6 +6,9 @@
 
 namespace trireme::sync {
 
+// What becomes of a tensor to be encoded that is not finite.
+enum class NotFinite { is_an_error, counts_as_zero };
+
 // What codecs are made with, the same on every worker.
 struct Codes {
   compress::Rules rules;  // {"topk:0.01", "*.bias=none"}; without any, all goes as it is

@@ -23,7 +23,7 @@ double norm(std::span<const float> x, std::span<const float> plus = {}) {
 }  // namespace
 
 CompressedMean::CompressedMean(Communicator& world, const std::vector<compress::Tensor>& tensors, Codes codes, Op op,
-                               Roads::NotFinite not_finite)
+                               NotFinite not_finite)
     : codes_(std::move(codes)),
       op_(op),
       not_finite_(not_finite),
@@ -130,8 +130,8 @@ std::unique_ptr<Pending> CompressedMean::start(std::span<float> all) {
   return begin(Turn::background, [this, all] { (*this)(all); });
 }
 
-BucketHook CompressedMean::hook(Turn turn) {
-  return [this, turn](const Bucket& bucket) { return begin(turn, [this, bucket] { exchange(bucket); }); };
+std::unique_ptr<Pending> CompressedMean::start(const Bucket& bucket, Turn turn) {
+  return begin(turn, [this, bucket] { exchange(bucket); });
 }
 
 std::function<void()> CompressedMean::rehearsal(std::size_t bytes) {

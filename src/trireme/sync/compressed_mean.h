@@ -6,26 +6,25 @@
 #include <span>
 #include <vector>
 
-#include "trireme/sync/all_reduce.h"
 #include "trireme/sync/background.h"
-#include "trireme/sync/bucket.h"
+#include "trireme/sync/bucket_exchange.h"
 #include "trireme/sync/codes.h"
 #include "trireme/sync/roads.h"
 
 namespace trireme::sync {
 
-class CompressedMean {
+class CompressedMean : public BucketExchange {
  public:
   // For these tensors, in the order of their numbers. `op`: avg or sum. Collective: takes a group of its own, so that
   // its calls and others do not meet. `world` must outlive it.
   CompressedMean(Communicator& world, const std::vector<compress::Tensor>& tensors, Codes codes, Op op,
-                 Roads::NotFinite not_finite = Roads::NotFinite::is_an_error);
+                 NotFinite not_finite = NotFinite::is_an_error);
   // When something has failed in the middle of an exchange, the others are told.
-  ~CompressedMean();
+  ~CompressedMean() override;
   CompressedMean(const CompressedMean&) = delete;
 
   // Exchanges a bucket whose segments are whole tensors. Those that are not of f32 go as they are.
-  BucketHook hook(Turn turn);
+  std::unique_ptr<Pending> start(const Bucket& bucket, Turn turn) override;
   // All tensors, one after the other.
   void operator()(std::span<float> all);
   // The same, returning at once.
@@ -33,7 +32,7 @@ class CompressedMean {
 
   // What an exchange of so many bytes costs: made ready, to be called and timed. Touches nothing of the tensors.
   // Collective, as are the calls.
-  std::function<void()> rehearsal(std::size_t bytes);
+  std::function<void()> rehearsal(std::size_t bytes) override;
 
   // What it has done so far. While no exchange is under way.
   Compressed report() const;
@@ -65,7 +64,7 @@ class CompressedMean {
 
   const Codes codes_;
   const Op op_;
-  const Roads::NotFinite not_finite_;
+  const NotFinite not_finite_;
   Communicator group_;
   std::vector<Member> members_;
   Roads roads_;

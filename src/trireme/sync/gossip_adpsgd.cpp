@@ -31,8 +31,6 @@ class GossipAdpsgd : public OneLearner {
   GossipAdpsgd(Communicator& world, std::vector<int> partners, std::uint64_t seed)
       : OneLearner(world), active_(Graph::active(world.rank())), partners_(std::move(partners)), seed_(seed) {}
 
-  bool asynchronous() const override { return true; }
-
   void start() override {
     if (!active_) {
       x_ = Flat(world_, weights_);
@@ -120,6 +118,7 @@ Kind gossip_adpsgd() {
   return {.name = "gossip-adpsgd",
           .summary = "asynchronous averaging in pairs; nobody waits for the slow",
           .settings = {{"graph", "random", "who may be asked", one_of(shape_names())}},
+          .traits = {.own_pace = true, .repeatable = false},
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             auto& world = around.world;
             return std::make_unique<GossipAdpsgd>(world, partners_of(values, world.rank(), world.size(), around.seed),

@@ -37,8 +37,6 @@ class Hogwild : public OneLearner {
  public:
   explicit Hogwild(Communicator& world) : OneLearner(world) { require_threads(world); }
 
-  bool shares_gradient() const override { return true; }
-  bool asynchronous() const override { return true; }
   std::shared_ptr<float[]> weights_memory(std::size_t count) override { return shared_weights(world_, count); }
 
   void start() override {
@@ -79,6 +77,11 @@ Kind hogwild() {
   return {.name = "hogwild",
           .summary = "workers as threads update shared weights without locks",
           .settings = {},
+          .traits = {.moves = Traits::Moves::nothing,
+                     .shares_gradient = true,
+                     .own_pace = true,
+                     .shares_memory = true,
+                     .repeatable = false},
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<Hogwild>(around.world);
           },

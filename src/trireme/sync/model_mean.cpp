@@ -5,13 +5,13 @@
 
 namespace trireme::sync {
 
-std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around, Op op) {
+std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around, Op op, NotFinite not_finite) {
   if (around.compress.none()) return nullptr;
   std::vector<compress::Tensor> tensors;
   for (const auto& tensor : around.tensors) {
     tensors.push_back({tensor.name, tensor.count, tensor.rows, static_cast<int>(tensors.size())});
   }
-  return std::make_unique<CompressedMean>(around.world, tensors, around.codes(), op);
+  return std::make_unique<CompressedMean>(around.world, tensors, around.codes(), op, not_finite);
 }
 
 void add_to(Report& report, const CompressedMean* codes) {

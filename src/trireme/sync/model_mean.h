@@ -11,7 +11,8 @@
 namespace trireme::sync {
 
 // Gradients' or models' codes, as the surroundings say; none where nothing is compressed. Collective.
-std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around, Op op);
+std::unique_ptr<CompressedMean> make_compressed_mean(const Surroundings& around, Op op,
+                                                     NotFinite not_finite = NotFinite::is_an_error);
 // Adds what it did to a report.
 void add_to(Report& report, const CompressedMean* codes);
 

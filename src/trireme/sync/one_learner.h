@@ -26,7 +26,7 @@ class OneLearner : public Strategy {
 
   void begin(std::span<const Replica> replicas) final {
     TRIREME_CHECK(replicas.size() == 1);
-    TRIREME_CHECK(!takes_gradient() || replicas[0].gradient.size() == replicas[0].weights.size());
+    TRIREME_CHECK(!traits().uses_gradient || replicas[0].gradient.size() == replicas[0].weights.size());
     weights_ = replicas[0].weights;
     gradient_ = replicas[0].gradient;
     start();

@@ -28,7 +28,6 @@ class PostLocalSgd : public OneLearner {
       : OneLearner(around.world), phases_(phases), gradients_(make_compressed_mean(around, Op::avg)), models_(around) {}
 
   void start() override { models_.start(weights_); }
-  bool takes_gradient() const override { return phases_.warmup > 0; }
   bool meets(std::int64_t step) const override { return phases_.gradients(step) || phases_.models(step); }
   void after_backward(const Step& step) override {
     if (!phases_.gradients(step.number)) return;
@@ -78,6 +77,7 @@ Kind post_local_sgd() {
           .summary = "mean of gradients during a warm-up, then local SGD",
           .settings = {{"H", "8", "steps between averages after the warm-up", whole_number(1, kMany)},
                        {"warmup", "0.5", "share of all steps that average gradients", number(0, 1)}},
+          .traits = {.uses_gradient = true},
           .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<PostLocalSgd>(around, Phases(values, around.total_steps));
@@ -91,7 +91,7 @@ Kind post_local_sgd() {
             if (phases.models(at.step)) {
               course.push_back(mean(Exchange::Of::model, Moment::after_step, Moment::after_step));
             }
-            if (phases.warmup > 0) course.push_back(lay_out());
+            course.push_back(lay_out());
             return course;
           }};
 }

@@ -14,10 +14,14 @@ ServerWorker::Reading reading_of(const Values& values) {
 }  // namespace
 
 Kind ps_async() {
+  auto traits = kServerTraits;
+  traits.own_pace = true;
+  traits.repeatable = false;
   return {.name = "ps-async",
           .summary = "parameter server; every gradient is applied as it comes",
           .settings = {{"read", "step", "weights are read once a step, or live: others' updates land while it computes",
                         one_of({"step", "live"})}},
+          .traits = traits,
           .needs_servers = true,
           .compresses = Kind::Compresses::gradients,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {

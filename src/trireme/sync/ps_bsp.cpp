@@ -9,6 +9,7 @@ Kind ps_bsp() {
   return {.name = "ps-bsp",
           .summary = "parameter server; all workers wait for each other, every step",
           .settings = {},
+          .traits = kServerTraits,
           .needs_servers = true,
           .compresses = Kind::Compresses::gradients,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {

@@ -14,9 +14,12 @@ ps::Consistency consistency_of(const Values& values) {
 }  // namespace
 
 Kind ps_ssp() {
+  auto traits = kServerTraits;
+  traits.repeatable = false;
   return {.name = "ps-ssp",
           .summary = "parameter server; no worker is more than s steps ahead of another",
           .settings = {{"s", "3", "steps a worker may be ahead", whole_number(0, kMany)}},
+          .traits = traits,
           .needs_servers = true,
           .compresses = Kind::Compresses::gradients,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {

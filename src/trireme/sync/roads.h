@@ -13,6 +13,7 @@
 
 #include "trireme/collective/communicator.h"
 #include "trireme/compress/codec.h"
+#include "trireme/sync/codes.h"
 
 namespace trireme::sync {
 
@@ -33,7 +34,6 @@ Share share_of(std::size_t count, std::size_t block, int ranks, int rank);
 
 class Roads {
  public:
-  enum class NotFinite { is_an_error, counts_as_zero };
   // `op`: avg or sum. The communicator must outlive it.
   Roads(Communicator& comm, Op op, NotFinite bad) : comm_(comm), op_(op), bad_(bad) {}
 

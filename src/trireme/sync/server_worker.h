@@ -26,15 +26,10 @@ class ServerWorker : public Strategy {
   ServerWorker(const Surroundings& around, ps::Consistency consistency, Reading reading = Reading::each_step);
   ~ServerWorker() override;
 
-  bool shares_gradient() const override { return true; }
-  bool takes_gradient() const override { return true; }
-  bool owns_step() const override { return true; }
-  bool apart() const override { return false; }  // servers have what there is
   // Their momentum and the like, as it was at the last model(), and before begin() what they begin with.
   std::vector<Kept> state() override;
   std::vector<double> numbers() const override { return {static_cast<double>(servers_.updates)}; }
   void set_numbers(std::span<const double> numbers) override;
-  bool asynchronous() const override { return consistency_.async; }
   Pace pace(double momentum) const override {
     return consistency_.async || consistency_.s > 0 ? late_pace(momentum) : Pace{.momentum = momentum};
   }
@@ -78,6 +73,13 @@ class ServerWorker : public Strategy {
   std::atomic<std::uint64_t> read_live_ = 0;  // bytes
   std::jthread reader_;
 };
+
+// What all its strategies are: servers have what there is.
+inline constexpr Traits kServerTraits{.moves = Traits::Moves::gradients,
+                                      .uses_gradient = true,
+                                      .shares_gradient = true,
+                                      .owns_step = true,
+                                      .apart = false};
 
 // What such a worker exchanges in a step.
 Course server_course(ps::Consistency consistency, ServerWorker::Reading reading = ServerWorker::Reading::each_step);

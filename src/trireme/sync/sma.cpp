@@ -33,7 +33,6 @@ class Sma : public Strategy {
         mu_(static_cast<float>(settings.momentum)),
         codes_(make_compressed_mean(around, Op::sum)) {}
 
-  int learners() const override { return settings_.learners; }
   bool meets(std::int64_t step) const override { return is_last_of(settings_.period, step); }
 
   // Again whenever a worker's learners have changed: those that are new, by their memory, start from z.

@@ -30,8 +30,6 @@ class StaleAllreduce : public OneLearner {
         clip_(clip),
         codes_(make_compressed_mean(around, Op::sum)) {}
 
-  bool shares_gradient() const override { return true; }
-  bool takes_gradient() const override { return true; }
   bool skips_step() const override { return skips_; }
   bool meets(std::int64_t) const override { return true; }
 
@@ -93,7 +91,6 @@ class StaleAllreduce : public OneLearner {
     sent_ = arrived_ = static_cast<std::int64_t>(numbers[0]);
     applied_ = static_cast<std::int64_t>(numbers[1]);
   }
-  bool apart() const override { return false; }
   std::vector<std::pair<std::string, CompressedMean*>> coded() override { return named("gradients", codes_.get()); }
 
   Report report() const override {
@@ -158,6 +155,7 @@ Kind stale_allreduce() {
       .settings = {{"s", "1", "steps a mean may travel", whole_number(0, 64)},
                    {"ahead", "0.7", "how far ahead gradients are measured, in steps per step of delay", number(0, 4)},
                    {"clip", "1", "most norm of a late gradient", number(0, 1e30)}},
+      .traits = {.moves = Traits::Moves::gradients, .uses_gradient = true, .shares_gradient = true, .apart = false},
       .compresses = Kind::Compresses::gradients,
       .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
         return std::make_unique<StaleAllreduce>(around, values.integer("s"), values.number("ahead"),

@@ -20,4 +20,16 @@ Choice Choice::parse(std::string_view text) {
   return {&kind, Values(fmt::format("strategy {}", name), kind.settings, given)};
 }
 
+std::unique_ptr<Strategy> Choice::make(const Surroundings& around) const {
+  auto strategy = kind->make(values, around);
+  strategy->traits_ = traits();
+  return strategy;
+}
+
+Traits Choice::traits() const {
+  auto traits = kind->traits;
+  if (kind->learners) traits.learners = kind->learners(values);
+  return traits;
+}
+
 }  // namespace trireme::sync

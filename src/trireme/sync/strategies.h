@@ -28,6 +28,8 @@ struct Surroundings {
   double timeout_s = 60;
   compress::Rules compress;  // what is sent; none: as it is
   double momentum = 0;       // of the optimizer, where a codec takes its place
+  // What codecs do with a gradient that is not finite and is exchanged in backward.
+  NotFinite not_finite = NotFinite::is_an_error;
   Codes codes() const { return {compress, seed, steps_per_epoch, momentum}; }
 };
 
@@ -35,13 +37,14 @@ struct Kind {
   std::string_view name;
   std::string_view summary;  // one line
   std::vector<Setting> settings;
+  Traits traits = {};
   bool needs_servers = false;
   // What of it may travel as codes (compress/).
   enum class Compresses { nothing, gradients, models } compresses = Compresses::nothing;
   std::unique_ptr<Strategy> (*make)(const Values& values, const Surroundings& around);
   // What a worker exchanges in a step.
   Course (*course)(const Values& values, const CourseAt& at);
-  // As Strategy::learners(); null: one.
+  // Of Traits, where settings say how many; null: as the traits say.
   int (*learners)(const Values& values) = nullptr;
 };
 
@@ -56,9 +59,11 @@ struct Choice {
   static Choice parse(std::string_view text);
   // "local-sgd:H=8", with every setting.
   std::string text() const { return std::string(kind->name) + values.text(); }
-  std::unique_ptr<Strategy> make(const Surroundings& around) const { return kind->make(values, around); }
+  std::unique_ptr<Strategy> make(const Surroundings& around) const;
+  // Those of its row, with these settings.
+  Traits traits() const;
   // Replicas of a worker; 1 where the number is found while training.
-  int learners() const { return kind->learners ? std::max(1, kind->learners(values)) : 1; }
+  int learners() const { return std::max(1, traits().learners); }
   Course course(const CourseAt& at) const { return kind->course(values, at); }
 };
 

@@ -4,7 +4,8 @@
 // Every worker calls, from one thread:
 //
 //   begin(replicas)                      collective; all weights are equal
-//   per step: before_forward, (forward and backward), after_backward, (the optimizer's step), after_step
+//   per step: before_forward, (forward and backward: full buckets go to exchange()), after_backward, (the optimizer's
+//   step), after_step                    as run_step.h has it
 //   model(out)                           collective; at the end of epochs: the weights to judge and to keep
 //   while (drain()) (the optimizer's step)
 //   finish()                             collective; then every worker's weights are the result
@@ -23,9 +24,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/sync/bucket.h"
+#include "trireme/sync/bucket_exchange.h"
 #include "trireme/sync/codes.h"
 #include "trireme/sync/pace.h"
+#include "trireme/sync/traits.h"
 
 namespace trireme::sync {
 
@@ -33,8 +35,9 @@ class CompressedMean;
 
 // What one learner learns with. Most workers have one.
 struct Replica {
-  std::span<float> weights;   // what the next forward reads and the optimizer moves; in the transport's heap
-  std::span<float> gradient;  // of this step, after backward; empty unless the strategy takes_gradient()
+  std::span<float> weights;   // what the next forward reads and the optimizer moves; in the transport's heap. Empty
+                              // unless the strategy uses_weights
+  std::span<float> gradient;  // of this step, after backward; empty unless it uses_gradient
 };
 
 struct Step {
@@ -58,28 +61,17 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Whether gradients are exchanged while backward runs, bucket by bucket (grad/): there is nothing else to do then,
-  // and of all that follows only finish() is called.
-  virtual bool in_backward() const { return false; }
-  // How they travel then.
-  virtual Codes codes() const { return {}; }
-  // Whether a replica's gradient, scaled so that the sum over all workers is the mean over the global batch (true), or
-  // the mean over the worker's own batch (false), is what it is trained with.
-  virtual bool shares_gradient() const { return false; }
-  // Whether after_backward() reads or changes gradients: they are then laid out flat.
-  virtual bool takes_gradient() const { return false; }
-  // Whether weights move by somebody else's hand: the optimizer here has nothing to do.
-  virtual bool owns_step() const { return false; }
+  // What it is, as its row in the list says.
+  const Traits& traits() const { return traits_; }
+
+  // Takes full buckets of gradients while backward runs; null: they stay with this worker.
+  virtual BucketExchange* exchange() { return nullptr; }
   // Asked after after_backward(): whether the optimizer leaves this step out, as no gradient is in place yet.
   virtual bool skips_step() const { return false; }
   // In place of a momentum that was asked for.
   virtual Pace pace(double momentum) const { return {.momentum = momentum}; }
-  // How many replicas a worker trains with; 0: a number to be found by watching throughput (learner_tuner.h).
-  virtual int learners() const { return 1; }
   // For how many of its first steps a worker takes the same batches as all others.
   virtual std::int64_t together() const { return 0; }
-  // Whether workers go at their own pace.
-  virtual bool asynchronous() const { return false; }
   // Whether all workers have come together when this step is done: a good time to agree on something.
   virtual bool meets(std::int64_t step) const {
     (void)step;
@@ -110,8 +102,6 @@ class Strategy {
   // ---- What a checkpoint keeps besides the model, so that a stopped run goes on exactly. To be overwritten on resume,
   // after begin(); the next step is then what it would have been. Between steps.
 
-  // Whether workers' weights and optimizers differ from each other then.
-  virtual bool apart() const { return true; }
   // Vectors in the order of the weights.
   struct Kept {
     std::string name;
@@ -126,6 +116,10 @@ class Strategy {
   virtual std::vector<std::pair<std::string, CompressedMean*>> coded() { return {}; }
 
   virtual Report report() const { return {}; }
+
+ private:
+  friend struct Choice;  // makes it from its row
+  Traits traits_;
 };
 
 }  // namespace trireme::sync

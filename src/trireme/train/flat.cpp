@@ -31,7 +31,7 @@ Flat::Flat(torch::nn::Module& model, Communicator& comm, sync::Strategy& strateg
   for (const auto& [name, parameter] : that_learn(model)) count_ += static_cast<std::size_t>(parameter.numel());
   weights_ = strategy.weights_memory(count_);
   if (!weights_) weights_ = comm.allocate<float>(count_);
-  if (strategy.takes_gradient()) {
+  if (strategy.traits().uses_gradient) {
     gradient_ = strategy.gradient_memory(count_);
     if (!gradient_) gradient_ = comm.allocate<float>(count_);
   }
@@ -79,19 +79,6 @@ std::vector<ps::Tensor> Flat::outline(torch::nn::Module& model) {
 
 sync::Replica Flat::replica() {
   return {{weights_.get(), count_}, gradient_ ? std::span<float>(gradient_.get(), count_) : std::span<float>()};
-}
-
-void Flat::lay_out_gradients() {
-  torch::NoGradGuard no_grad;
-  for (auto& member : members_) {
-    auto& grad = member.parameter.mutable_grad();
-    if (!grad.defined()) {
-      member.gradient.zero_();
-    } else if (grad.data_ptr() != member.gradient.data_ptr()) {
-      member.gradient.copy_(grad);
-    }
-    if (on_host_) grad = member.gradient;
-  }
 }
 
 void Flat::clear_gradients() { std::memset(gradient_.get(), 0, count_ * sizeof(float)); }

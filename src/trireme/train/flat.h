@@ -28,8 +28,6 @@ class Flat {
   // What lies in it, in order.
   static std::vector<ps::Tensor> outline(torch::nn::Module& model);
 
-  // Every .grad into the flat gradient, zeros for one that is missing; and from then on .grad is that part of it.
-  void lay_out_gradients();
   void clear_gradients();
 
   // Between the device and the flat memory; nothing to do on the CPU.

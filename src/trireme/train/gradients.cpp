@@ -57,13 +57,14 @@ StepOutcome WholeGradients::compute(const data::Item& item, bool stop, const Hol
   config_.deterministic ? by_tree(item, stop, hold_up) : in_pieces(item, stop, hold_up);
   auto told = net_.told();
   // Alone, a share of the global mean is not yet the mean of anything.
-  outcome.loss = world_.size() == 1 && item.here > 0 ? told[0] * whole(item) / static_cast<double>(item.here) : told[0];
+  outcome.loss = net_.ranks() == 1 && item.here > 0 ? told[0] * whole(item) / static_cast<double>(item.here) : told[0];
   outcome.accuracy = told[2] > 0 ? told[1] / told[2] : 0;
   outcome.scored = told[2];
   outcome.stop = told[3] > 0;
   outcome.forward_s = totals_.forward_s;
-  outcome.exposed_s = net_.times().exposed;
-  outcome.communication_s = net_.times().communication;
+  const auto times = net_.times();
+  outcome.exposed_s = times.exposed;
+  outcome.communication_s = times.communication;
   outcome.backward_s = std::max(0.0, totals_.backward_s - outcome.exposed_s);
   outcome.held_up_s = totals_.held_up_s;
   usual_backward_s_ = outcome.backward_s;

@@ -62,7 +62,7 @@ class Gradients {
 // Of a worker that has the whole model.
 class WholeGradients : public Gradients {
  public:
-  // `rank` is this worker's in the run; `world` that of `net`.
+  // `rank` is this worker's in the run; `world` that of the workers.
   WholeGradients(const Config& config, Workload& work, DataParallel& net, Communicator& world, int rank, Scale scale);
   StepOutcome compute(const data::Item& item, bool stop, const HoldUp& hold_up = {}) override;
   std::vector<BadGradient> bad_gradients() override { return net_.bad_gradients(); }

@@ -10,10 +10,11 @@
 #include "trireme/base/error.h"
 #include "trireme/data/loader.h"
 #include "trireme/train/feed.h"
-#include "trireme/train/learner.h"
+#include "trireme/train/learners.h"
 #include "trireme/train/ps_crew.h"
 #include "trireme/train/run_parts.h"
 #include "trireme/train/schedule.h"
+#include "trireme/train/step_worker.h"
 #include "trireme/train/strategy.h"
 
 namespace trireme::train {
@@ -35,9 +36,10 @@ class Guest {
         strategy_(make_strategy(config, *work.model, world_, &client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
         clip_(own_clip(config, *strategy_, static_cast<int>(config.workers))),
-        learner_(config, work, world_, static_cast<int>(client.id()), *strategy_),
+        learners_(config, work, world_, static_cast<int>(client.id()), *strategy_, nullptr),
+        worker_(learners_, *strategy_, clip_),
         feed_(samples_, config.evals_per_epoch, [this](const Crew::Part& part) { return guest_.take(part); }) {
-    if (!strategy_->asynchronous()) {
+    if (!strategy_->traits().own_pace) {
       throw ConfigError(
           fmt::format("--join: {} deals out its batches beforehand; only ps-async has some for who comes "
                       "later",
@@ -47,21 +49,22 @@ class Guest {
 
   GuestReport run() {
     wait_for_job();
-    const std::vector<sync::Replica> replicas{learner_.flat->replica()};
-    strategy_->begin(replicas);
-    learner_.flat->upload();
-    learner_.work.model->train();
+    strategy_->begin(learners_.replicas());
+    worker_.take_back();
+    worker_.on_bad = [this](const std::vector<BadGradient>& bad) {
+      say_(name_bad(bad, report_.batches + 1) + ": nothing is pushed of it");
+    };
+    auto& work = learners_.first().work;
     const double begin = now_seconds();
-    data::Loader loader(
-        learner_.work.data.train, [this] { return next(); },
-        {.depth = 1, .ahead = [this] { return feed_.plenty(); }, .pinned = !learner_.work.device.is_cpu()});
+    data::Loader loader(work.data.train, [this] { return next(); },
+                        {.depth = 1, .ahead = [this] { return feed_.plenty(); }, .pinned = !work.device.is_cpu()});
     while (true) {
       auto item = loader.next();
       if (!item) {
         if (ended_) break;
         continue;  // a mark
       }
-      step(*item);
+      step(std::move(*item));
     }
     strategy_->before_forward({});  // what was pushed last has arrived
     report_.seconds = now_seconds() - begin;
@@ -106,21 +109,15 @@ class Guest {
     return std::nullopt;
   }
 
-  void step(const data::Item& item) {
+  void step(data::Item item) {
     const auto seen = (item.position - item.here) / (samples_.batch * samples_.workers);
     const sync::Step now{report_.batches, rate_ * schedule_->lr(item.epoch * steps_per_epoch_ + seen)};
-    strategy_->before_forward(now);
-    learner_.flat->upload();
-    learner_.gradients->compute(item, false);
-    const auto bad = learner_.gradients->bad_gradients();
-    if (!bad.empty()) say_(name_bad(bad, report_.batches + 1) + ": nothing is pushed of it");
-    if (bad.empty() && clip_ > 0) learner_.gradients->clip(clip_);
-    learner_.flat->lay_out_gradients();
-    if (!bad.empty()) learner_.flat->clear_gradients();
-    strategy_->after_backward(now);
-    learner_.zero_grad();
+    const auto samples = item.here;
+    worker_.take({std::move(item)}, false);
+    sync::run_step(*strategy_, worker_, now);
+    worker_.finish();
     ++report_.batches;
-    report_.samples += item.here;
+    report_.samples += samples;
   }
 
   static constexpr std::chrono::milliseconds kPause{5};
@@ -135,7 +132,8 @@ class Guest {
   std::unique_ptr<Schedule> schedule_;
   std::unique_ptr<sync::Strategy> strategy_;
   const double rate_, clip_;
-  Learner learner_;
+  Learners learners_;
+  StepWorker worker_;
   GuestReport report_;
   // The loader's thread's.
   Feed feed_;

@@ -18,9 +18,9 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
   header.launch = config.launch;
   header.threads = torch::get_num_threads();
   header.device = config.device;
-  if (strategy.in_backward()) {
+  if (strategy.traits().in_backward) {
     header.algorithm = config.deterministic ? "the canonical order (deterministic)" : config.algorithm;
-    header.buckets = learners.first().describe_exchange();
+    header.buckets = learners.first().exchange->describe();
   } else {
     header.strategy = sync::Choice::parse(config.strategy).text();
   }

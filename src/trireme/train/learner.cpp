@@ -8,9 +8,11 @@
 namespace trireme::train {
 namespace {
 
-DataParallelOptions exchange_options(const Config& config, const sync::Strategy& strategy) {
+// By the strategy's own exchange; where it has none gradients stay here, in its memory where it wants them.
+DataParallelOptions exchange_options(const Config& config, sync::Strategy& strategy, std::optional<Flat>& flat) {
   DataParallelOptions options;
-  options.compress = strategy.codes();
+  options.exchange = strategy.exchange();
+  if (!options.exchange) options.stay.emplace(flat ? flat->replica().gradient : std::span<float>());
   options.bucket_plan = config.bucket_plan;
   options.sync_batch_norm = config.sync_batch_norm;
   options.check_finite = true;
@@ -46,30 +48,22 @@ Communicator world_of_one(const Options& options) {
 
 Learner::Learner(const Config& config, Workload workload, Communicator& world, int stream, sync::Strategy& strategy,
                  Body* on_mesh)
-    : work(std::move(workload)), body(on_mesh), comm(strategy.in_backward() ? world : alone.emplace(world_of_one())) {
-  const auto scale = strategy.shares_gradient() ? Scale::share : Scale::own;
-  if (!strategy.in_backward()) flat.emplace(model(), world, strategy);  // before anything holds on to parameters
+    : work(std::move(workload)), body(on_mesh) {
+  const auto& traits = strategy.traits();
+  const auto scale = traits.shares_gradient ? Scale::share : Scale::own;
+  if (traits.uses_weights) flat.emplace(model(), world, strategy);  // before anything holds on to parameters
   auto* sharded = body ? body->sharded() : nullptr;
   if (body && body->gathers_batch()) exchanged = nn::module_of(body->exchanged(), {});
-  if (!sharded) net.emplace(exchanged ? *exchanged : model(), comm, exchange_options(config, strategy));
+  if (!sharded) net.emplace(exchanged ? *exchanged : model(), world, exchange_options(config, strategy, flat));
+  exchange = sharded ? static_cast<GradientExchange*>(sharded) : &*net;
   optimizer = make_optimizer(config.optimizer, sharded ? sharded->shards() : parameters(model()),
                              optimizer_options(config, strategy));
   if (body) {
-    gradients = std::make_unique<MeshGradients>(config, work, *body, net ? &*net : nullptr, comm, scale);
+    gradients = std::make_unique<MeshGradients>(config, work, *body, net ? &*net : nullptr, scale);
   } else {
-    gradients = std::make_unique<WholeGradients>(config, work, *net, comm, stream, scale);
+    gradients = std::make_unique<WholeGradients>(config, work, *net, world, stream, scale);
   }
 }
-
-ExchangeTimes Learner::times() const {
-  if (net) return net->times();
-  ExchangeTimes times;
-  times.exposed = body->sharded()->times().exposed;
-  times.communication = body->sharded()->times().communication;
-  return times;
-}
-
-std::string Learner::describe_exchange() const { return net ? net->describe() : body->sharded()->describe(); }
 
 void Learner::step(double lr) {
   optimizer->step(lr);
@@ -77,7 +71,7 @@ void Learner::step(double lr) {
 }
 
 void Learner::zero_grad() {
-  net ? net->zero_grad() : body->sharded()->zero_grad();
+  exchange->zero_grad();
   if (!exchanged) return;
   for (auto& parameter : model().parameters()) parameter.mutable_grad() = torch::Tensor();
 }

@@ -29,10 +29,6 @@ class Learner {
   // What learns here: the model, or this worker's part of it.
   torch::nn::Module& model() { return body ? body->part() : *work.model; }
 
-  // Of the exchange with the replicas.
-  ExchangeTimes times() const;
-  std::optional<sync::Compressed> compressed() const { return net ? net->compressed() : std::nullopt; }
-  std::string describe_exchange() const;
   void step(double lr);
   void zero_grad();
   // All that must be kept, as this worker has it, and back. Collective.
@@ -44,12 +40,11 @@ class Learner {
   void update_with(double lr);
 
   Workload work;
-  Body* const body;          // where the model is on a mesh
-  std::optional<Flat> flat;  // for strategies that work on it
-  std::optional<Communicator> alone;
-  Communicator& comm;  // what `net` exchanges gradients over: the world, or, for strategies not in backward, `alone`
+  Body* const body;                              // where the model is on a mesh
+  std::optional<Flat> flat;                      // for strategies that work on it
   std::optional<DataParallel> net;               // none where the body shards
   std::shared_ptr<torch::nn::Module> exchanged;  // what `net` has of the model, where that is not all
+  GradientExchange* exchange = nullptr;          // `net`, or the shards
   std::unique_ptr<Gradients> gradients;
   std::unique_ptr<Optimizer> optimizer;
 };

@@ -16,8 +16,8 @@ Learners::Learners(const Config& config, const Workload& work, Communicator& wor
       strategy_(strategy),
       body_(on_mesh),
       threads_(torch::get_num_threads()) {
-  if (strategy.learners() == 0) tuner_.emplace();
-  resize(std::max(1, strategy.learners()));
+  if (strategy.traits().learners == 0) tuner_.emplace();
+  resize(std::max(1, strategy.traits().learners));
 }
 
 void Learners::resize(int count) {
@@ -39,6 +39,10 @@ void Learners::resize(int count) {
 std::vector<sync::Replica> Learners::replicas() {
   std::vector<sync::Replica> found;
   for (auto& learner : all_) {
+    if (!learner->flat) {
+      found.emplace_back();
+      continue;
+    }
     learner->flat->download();
     found.push_back(learner->flat->replica());
     if (found.size() > 1) std::ranges::copy(found[0].weights, found.back().weights.begin());

@@ -11,9 +11,14 @@
 
 namespace trireme::train {
 
-MeshGradients::MeshGradients(const Config& config, Workload& work, Body& body, DataParallel* net, Communicator& world,
-                             Scale scale)
-    : config_(config), work_(work), body_(body), net_(net), sharded_(body.sharded()), world_(world), scale_(scale) {}
+MeshGradients::MeshGradients(const Config& config, Workload& work, Body& body, DataParallel* net, Scale scale)
+    : config_(config),
+      work_(work),
+      body_(body),
+      net_(net),
+      sharded_(body.sharded()),
+      exchange_(net ? static_cast<GradientExchange&>(*net) : *body.sharded()),
+      scale_(scale) {}
 
 StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const HoldUp& hold_up) {
   StepOutcome outcome;
@@ -27,7 +32,7 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
   last_ = batch_of(item, stop);
   tell(stop);
   const bool together = body_.gathers_batch();
-  if (together && item.globally < world_.size()) {
+  if (together && item.globally < exchange_.ranks()) {
     net_->contribute_nothing();  // somebody would have no sample to gather
   } else if (item.here > 0 || sharded_) {
     body_.pipeline().step(last_);
@@ -37,10 +42,11 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
   if (sharded_) body_.finish_shards();
 
   // What the last stage knows of the replicas becomes everyone's.
-  auto told = net_ ? net_->told() : sharded_->told();
+  auto told = exchange_.told();
   const double whole = static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
-  const double share = world_.size() == 1 && item.here > 0 ? whole / static_cast<double>(item.here) : 1;
-  std::vector<double> sums{told[0] * share, told[1], told[2], told[3], static_cast<double>(bad_here().size())};
+  const double share = exchange_.ranks() == 1 && item.here > 0 ? whole / static_cast<double>(item.here) : 1;
+  std::vector<double> sums{told[0] * share, told[1], told[2], told[3],
+                           static_cast<double>(exchange_.bad_gradients().size())};
   body_.mesh().replica().all_reduce(sums);
   outcome.loss = sums[0];
   outcome.accuracy = sums[2] > 0 ? sums[1] / sums[2] : 0;
@@ -55,8 +61,9 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
   const double busy = after.busy_s() - before.busy_s();
   outcome.forward_s = forward;
   const double waited = after.waited_s - before.waited_s;
-  outcome.exposed_s = waited + (net_ ? net_->times().exposed : sharded_->times().exposed);
-  outcome.communication_s = waited + (net_ ? net_->times().communication : sharded_->times().communication);
+  const auto times = exchange_.times();
+  outcome.exposed_s = waited + times.exposed;
+  outcome.communication_s = waited + times.communication;
   outcome.backward_s = std::max(0.0, busy - forward);
   usual_s_ = busy;
   return outcome;
@@ -77,7 +84,7 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
   const double whole = static_cast<double>(scale_ == Scale::share ? item.globally : item.here);
   const bool together = body_.gathers_batch();
   const bool alone = !body_.pipeline().synchronous();  // a micro-batch is a batch of its own there
-  const double replicas = world_.size();
+  const double replicas = exchange_.ranks();
   batch.loss = [this, stop, whole, alone, replicas, counts, together](const torch::Tensor& output,
                                                                       const torch::Tensor& target) {
     const double samples = static_cast<double>(target.size(0));
@@ -108,11 +115,7 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
 void MeshGradients::tell(bool stop) {
   const std::array<float, DataParallel::kTold> numbers{static_cast<float>(loss_), static_cast<float>(correct_),
                                                        static_cast<float>(of_), stop ? 1.0f : 0.0f};
-  net_ ? net_->tell(numbers) : sharded_->tell(numbers);
-}
-
-const std::vector<BadGradient>& MeshGradients::bad_here() const {
-  return net_ ? net_->bad_gradients() : sharded_->bad_gradients();
+  exchange_.tell(numbers);
 }
 
 void MeshGradients::drain() {
@@ -124,8 +127,8 @@ void MeshGradients::name_bad() {
   constexpr std::size_t kText = 256;
   auto& replica = body_.mesh().replica();
   std::vector<std::uint8_t> mine(kText), all(kText * static_cast<std::size_t>(replica.size()));
-  if (!bad_here().empty()) {
-    const auto& name = bad_here().front().parameter;
+  if (!exchange_.bad_gradients().empty()) {
+    const auto& name = exchange_.bad_gradients().front().parameter;
     std::copy_n(name.begin(), std::min(name.size(), kText - 1), mine.begin());
   }
   replica.all_gather(mine, all);

@@ -7,8 +7,8 @@ namespace trireme::train {
 
 class MeshGradients : public Gradients {
  public:
-  // `net` exchanges gradients over the data axis, or over nobody; null where the body shards. `world` is its.
-  MeshGradients(const Config& config, Workload& work, Body& body, DataParallel* net, Communicator& world, Scale scale);
+  // `net` exchanges gradients over the data axis, or over nobody; null where the body shards.
+  MeshGradients(const Config& config, Workload& work, Body& body, DataParallel* net, Scale scale);
 
   StepOutcome compute(const data::Item& item, bool stop, const HoldUp& hold_up = {}) override;
   bool steps_itself() const override { return !body_.pipeline().synchronous(); }
@@ -19,8 +19,6 @@ class MeshGradients : public Gradients {
  private:
   Pipeline::Batch batch_of(const data::Item& item, bool stop);
   void tell(bool stop);
-  // Of the exchange with the replicas, whoever does it.
-  const std::vector<BadGradient>& bad_here() const;
   void name_bad();
 
   const Config& config_;
@@ -28,7 +26,7 @@ class MeshGradients : public Gradients {
   Body& body_;
   DataParallel* const net_;
   parallel::Sharded* const sharded_;
-  Communicator& world_;
+  GradientExchange& exchange_;  // one of the two
   const Scale scale_;
   double loss_ = 0, correct_ = 0, of_ = 0;
   double usual_s_ = 0;  // of a step's own compute

@@ -83,12 +83,6 @@ class ByParameter {
   std::vector<ps::Tensor> outline_;
 };
 
-std::vector<std::pair<std::string, sync::CompressedMean*>> codes_of(sync::Strategy& strategy, Learners& learners) {
-  auto& net = learners.first().net;
-  if (strategy.in_backward() && net && net->codes()) return {{"gradients", net->codes()}};
-  return strategy.coded();
-}
-
 void add_codes(const std::string& prefix, sync::CompressedMean& codes, NamedTensors& to) {
   const auto kept = sync::remembered(codes);
   for (const auto& [name, values] : kept.floats) to.emplace_back(prefix + name, copied(values));
@@ -161,8 +155,8 @@ class Restoring {
           was_.parts, was_.parts == 1 ? "" : "s", here_.parts));
       return lines_;
     }
-    if (!strategy_.in_backward()) restore_strategy();
-    for (const auto& [name, codes] : codes_of(strategy_, learners_)) restore_codes(name, *codes);
+    if (strategy_.traits().uses_weights) restore_strategy();
+    for (const auto& [name, codes] : strategy_.coded()) restore_codes(name, *codes);
     return lines_;
   }
 
@@ -177,8 +171,8 @@ class Restoring {
         found_.copy(fmt::format("{}{}.{}", prefix, name, kept.name), part);
       });
     }
-    if (strategy_.apart() && !as_many()) {
-      if (!strategy_.asynchronous()) {
+    if (strategy_.traits().apart && !as_many()) {
+      if (!strategy_.traits().own_pace) {
         lines_.push_back(was_.replicas == 0 ? "nothing of workers' own was kept: each goes on from the model"
                                             : fmt::format("{} replicas instead of {}: each goes on from the model, "
                                                           "without what they had apart from it",
@@ -186,8 +180,8 @@ class Restoring {
       }
       return;
     }
-    const auto prefix = prefix_of(strategy_.apart() ? here_.replica : kAll, here_);
-    if (!strategy_.owns_step() && !restore_learners(prefix) && !strategy_.asynchronous()) {
+    const auto prefix = prefix_of(strategy_.traits().apart ? here_.replica : kAll, here_);
+    if (!strategy_.traits().owns_step && !restore_learners(prefix) && !strategy_.traits().own_pace) {
       lines_.push_back("not all that workers had apart from the model was kept: they go on from it");
     }
     if (const auto* numbers = found_.find(prefix + "numbers", torch::kFloat64)) {
@@ -203,7 +197,7 @@ class Restoring {
       auto& learner = learners_[k];
       const auto state = optimizer_state(fmt::format("{}optimizer.{}.", prefix, k), learner);
       if (!state.empty()) learner.optimizer->load(state);
-      if (strategy_.asynchronous()) continue;  // weights that are read while they are written
+      if (strategy_.traits().own_pace) continue;  // weights that are read while they are written
       by_parameter_.each(learner.flat->replica().weights, [&](const std::string& name, std::span<float> part) {
         all = found_.copy(fmt::format("{}weights.{}.{}", prefix, k, name), part) && all;
       });
@@ -262,7 +256,7 @@ NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Stati
   NamedTensors own;
   const auto mine = prefix_of(here.replica, here), of_all = prefix_of(kAll, here);
   const bool first = here.replica == 0;
-  if (!strategy.in_backward()) {
+  if (strategy.traits().uses_weights) {
     const ByParameter by_parameter(learners);
     for (const auto& kept : strategy.state()) {
       if (kept.alike && !first) continue;
@@ -270,15 +264,15 @@ NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Stati
         own.emplace_back(fmt::format("{}strategy.{}.{}", kept.alike ? of_all : mine, name, kept.name), copied(part));
       });
     }
-    const auto& prefix = strategy.apart() ? mine : of_all;
-    const bool mine_to_keep = strategy.apart() || first;
-    for (int k = 0; mine_to_keep && !strategy.owns_step() && k < static_cast<int>(learners.size()); ++k) {
+    const auto& prefix = strategy.traits().apart ? mine : of_all;
+    const bool mine_to_keep = strategy.traits().apart || first;
+    for (int k = 0; mine_to_keep && !strategy.traits().owns_step && k < static_cast<int>(learners.size()); ++k) {
       auto& learner = learners[k];
       for (const auto& [name, tensor] : learner.optimizer->state()) {
         own.emplace_back(fmt::format("{}optimizer.{}.{}", prefix, k, name),
                          tensor.detach().to(torch::kCPU, false, true));
       }
-      if (strategy.asynchronous()) continue;
+      if (strategy.traits().own_pace) continue;
       by_parameter.each(learner.flat->replica().weights, [&](const std::string& name, std::span<float> part) {
         own.emplace_back(fmt::format("{}weights.{}.{}", prefix, k, name), copied(part));
       });
@@ -287,7 +281,7 @@ NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Stati
       own.emplace_back(prefix + "numbers", torch::tensor(numbers, torch::kFloat64));
     }
   }
-  for (const auto& [name, codes] : codes_of(strategy, learners)) {
+  for (const auto& [name, codes] : strategy.coded()) {
     add_codes(fmt::format("{}codes.{}.", mine, name), *codes, own);
   }
   return own;

@@ -143,8 +143,8 @@ Prediction::Prediction(const Config& config, Communicator& world, Crew& crew, co
                        std::size_t gradient_bytes, std::int64_t total_steps, std::optional<Told> told)
     : config_(config),
       crew_(crew),
-      lockstep_(!strategy.asynchronous()),
-      in_backward_(strategy.in_backward()),
+      lockstep_(!strategy.traits().own_pace),
+      in_backward_(strategy.traits().in_backward),
       transport_(world.size() > 1 || crew.size() == 1                  ? std::string(world.transport())
                  : config.transport == "tcp" || config.hosts != "none" ? "tcp"
                                                                        : "shm"),

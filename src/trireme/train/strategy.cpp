@@ -33,7 +33,8 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
                             .seed = static_cast<std::uint64_t>(config.seed),
                             .client = client,
                             .timeout_s = config.timeout,
-                            .compress = {config.compress, config.compress_rule}};
+                            .compress = {config.compress, config.compress_rule},
+                            .not_finite = sync::NotFinite::counts_as_zero};  // and is told
   if (around.compress.takes_momentum()) around.momentum = config.momentum;
   if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(model);
   if (choice.kind->needs_servers) around.update = server_update(config);
@@ -55,7 +56,7 @@ double clip_of(const Config& config, const sync::Strategy& strategy) {
 }
 
 double own_clip(const Config& config, const sync::Strategy& strategy, int workers) {
-  const bool share = strategy.shares_gradient() && !strategy.in_backward();
+  const bool share = strategy.traits().shares_gradient && !strategy.traits().in_backward;
   return clip_of(config, strategy) / (share ? workers : 1);
 }
 

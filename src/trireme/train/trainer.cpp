@@ -20,6 +20,7 @@
 #include "trireme/train/run_parts.h"
 #include "trireme/train/schedule.h"
 #include "trireme/train/state.h"
+#include "trireme/train/step_worker.h"
 #include "trireme/train/stop_question.h"
 #include "trireme/train/straggle.h"
 #include "trireme/train/strategy.h"
@@ -47,12 +48,16 @@ class Run {
         strategy_(make_strategy(config, body_ ? body_->part() : *work.model, world_, options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
         clip_(own_clip(config, *strategy_, crew_.size())),
-        learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()) {
+        learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()),
+        worker_(learners_, *strategy_, clip_) {
     straggle_.check_rank(crew_.size(), body_ ? "replicas" : "workers");
+    worker_.hold_up = [this](double compute_s) { return hold_up(compute_s); };
+    worker_.on_bad = [this](const std::vector<BadGradient>& found) { on_bad(found); };
+    add_watchers();
     if (options.resume) resume();
-    if (options.resume && strategy_->owns_step()) go_on();  // servers begin with it
+    if (options.resume && strategy_->traits().owns_step) go_on();  // servers begin with it
     begin_strategy();
-    if (options.resume && !strategy_->owns_step()) go_on();
+    if (options.resume && !strategy_->traits().owns_step) go_on();
     const auto total = schedule_options(config, steps_per_epoch_, crew_.size()).total_steps - place_.step;
     prediction_.emplace(config, world_, crew_, *strategy_, 4 * parameter_count(*work.model), total, options.predicted);
     start_feeding();
@@ -82,8 +87,7 @@ class Run {
       }
     }
     end();
-    auto report = strategy_->report();
-    if (auto codes = learners_.first().compressed()) report.compressed = codes;
+    const auto report = strategy_->report();
     auto workers = accounts_.of_all(workers_, sent_, report);
     nlohmann::json mesh;
     if (body_) mesh = body_report();
@@ -93,88 +97,82 @@ class Run {
   }
 
  private:
-  // From a batch, or one for each learner, to the next weights.
+  // From a batch, or one for each learner, to the next weights; then whoever watches is told.
   void step(data::Item first) {
     const double begin = last_ > 0 ? last_ : now_seconds();
-    const auto items = one_each(std::move(first));
-    const int count = static_cast<int>(items.size());
+    worker_.take(one_each(std::move(first)), asked_to_stop());
     const sync::Step now{place_.step, rate_ * schedule_->lr(schedule_step())};
-    std::vector<StepOutcome> outcomes(items.size());
-    StepTimes times;
-
-    synchronize(times, [&] { strategy_->before_forward(now); });
-    if (body_) body_->begin_step();
-    learners_.run(count, [&](int k) {  // forward and backward, and where the strategy is in backward the exchange
-      learners_[k].update_with(now.lr);
-      outcomes[k] = learners_[k].gradients->compute(items[k], asked_to_stop(), hold_up(now.number));
-    });
-    const bool good = finite_gradients(count);
-    for (int k = 0; k < count; ++k) ready_gradients(learners_[k], good);
-    synchronize(times, [&] { strategy_->after_backward(now); });
-    const double update = now_seconds();
-    if (good && !strategy_->owns_step() && !strategy_->skips_step() && !learners_.first().gradients->steps_itself()) {
-      learners_.run(count, [&](int k) { learners_[k].step(now.lr); });
-    }
-    times.optimizer = now_seconds() - update;
-    synchronize(times, [&] { strategy_->after_step(now); });
-    if (body_) body_->note_memory(*learners_.first().optimizer);
-    for (auto& learner : learners_) learner->zero_grad();
-
+    const auto times = sync::run_step(*strategy_, worker_, now);
+    auto outcome = worker_.finish();
     last_ = now_seconds();
-    times.whole = last_ - begin;
-    account(as_one(outcomes), items, times, now);
-  }
-
-  struct StepTimes {
-    double synchronization = 0, optimizer = 0, whole = 0;
-  };
-
-  // A strategy's turn, with the weights where it expects them.
-  template <typename Turn>
-  void synchronize(StepTimes& times, const Turn& turn) {
-    if (strategy_->in_backward()) return;
-    const double begin = now_seconds();
-    if (!strategy_->owns_step()) {  // else nobody here has moved them
-      for (auto& learner : learners_) learner->flat->download();
-    }
-    turn();
-    for (auto& learner : learners_) learner->flat->upload();
-    times.synchronization += now_seconds() - begin;
-  }
-
-  void account(StepOutcome outcome, const std::vector<data::Item>& items, const StepTimes& times,
-               const sync::Step& now) {
-    test_.reset();
-    ++place_.step;
-    place_.position = items.back().position;
-    place_.train_seconds += times.whole;
     outcome.exposed_s += times.synchronization;
     outcome.communication_s += times.synchronization;
-    accounts_.step(outcome.own_s() + times.optimizer, outcome.exposed_s);
-    double samples = 0, globally = 0;
-    for (const auto& item : items) {
-      samples += static_cast<double>(item.here);
-      globally += static_cast<double>(item.globally);
+    test_.reset();
+    ++place_.step;
+    place_.position = worker_.items().back().position;
+    place_.train_seconds += last_ - begin;
+    heed_stop(outcome.stop, now.number);
+    const auto exchange = learners_.first().exchange->times();
+    const StepSeen seen = seen_of(outcome, exchange, now, times.optimizer, last_ - begin);
+    for (const auto& watch : watchers_) watch(seen);
+  }
+
+  // What a step was, for those who watch.
+  struct StepSeen {
+    const StepOutcome& outcome;
+    const ExchangeTimes& exchange;
+    double lr = 0, optimizer_s = 0, whole_s = 0;
+    double samples = 0, globally = 0;  // of this worker, of all
+  };
+  StepSeen seen_of(const StepOutcome& outcome, const ExchangeTimes& exchange, const sync::Step& now, double optimizer_s,
+                   double whole_s) const {
+    StepSeen seen{outcome, exchange, now.lr, optimizer_s, whole_s};
+    for (const auto& item : worker_.items()) {
+      seen.samples += static_cast<double>(item.here);
+      seen.globally += static_cast<double>(item.globally);
     }
-    const double share = strategy_->in_backward() ? samples / static_cast<double>(items[0].globally) : 1;
-    part_.loss += outcome.loss * samples;
+    return seen;
+  }
+
+  // In this order, after every step. None of them moves a weight.
+  void add_watchers() {
+    watchers_ = {[this](const StepSeen& seen) { sum_up(seen); },
+                 [this](const StepSeen& seen) {
+                   accounts_.step(seen.outcome.own_s() + seen.optimizer_s, seen.outcome.exposed_s);
+                 },
+                 [this](const StepSeen& seen) {
+                   const StepProgress progress{static_cast<int>(place_.epoch) + 1, static_cast<int>(config_.epochs),
+                                               schedule_step() - place_.epoch * steps_per_epoch_, steps_per_epoch_};
+                   recorder_->step(seen.outcome, seen.exchange, place_, seen.globally, progress, seen.lr,
+                                   seen.optimizer_s, seen.whole_s);
+                 },
+                 [this](const StepSeen& seen) { prediction_->step(seen.outcome, seen.optimizer_s, seen.whole_s); },
+                 [this](const StepSeen& seen) { tune_learners(seen); },
+                 [this](const StepSeen&) {
+                   const auto every = config_.checkpoint_every;
+                   if (every > 0 && place_.step % every == 0 && !strategy_->traits().own_pace) save(std::nullopt);
+                 },
+                 [this](const StepSeen&) {
+                   if (prediction_->due()) predict();
+                 }};
+  }
+
+  // Exchanged in backward, what was told is already of all workers: each counts its share.
+  void sum_up(const StepSeen& seen) {
+    const auto& outcome = seen.outcome;
+    const bool of_all = strategy_->traits().in_backward;
+    const double share = of_all ? seen.samples / static_cast<double>(worker_.items().front().globally) : 1;
+    part_.loss += outcome.loss * seen.samples;
     part_.correct += outcome.accuracy * outcome.scored * share;
     part_.scored += outcome.scored * share;
-    part_.samples += samples;
-    const StepProgress progress{static_cast<int>(place_.epoch) + 1, static_cast<int>(config_.epochs),
-                                schedule_step() - place_.epoch * steps_per_epoch_, steps_per_epoch_};
-    recorder_->step(outcome, learners_.first().times(), place_, globally, progress, now.lr, times.optimizer,
-                    times.whole);
-    prediction_->step(outcome, times.optimizer, times.whole);
-    if (auto line = learners_.tune(crew_, samples, times.whole); !line.empty()) {
-      recorder_->message(line);
-      prediction_->begin_again();  // another number of learners
-    }
-    heed_stop(outcome.stop, now.number);
-    if (config_.checkpoint_every > 0 && place_.step % config_.checkpoint_every == 0 && !strategy_->asynchronous()) {
-      save(std::nullopt);
-    }
-    if (prediction_->due()) predict();
+    part_.samples += seen.samples;
+  }
+
+  void tune_learners(const StepSeen& seen) {
+    const auto line = learners_.tune(crew_, seen.samples, seen.whole_s);
+    if (line.empty()) return;
+    recorder_->message(line);
+    prediction_->begin_again();  // another number of learners
   }
 
   // Neither its time nor its bytes are training's.
@@ -202,42 +200,26 @@ class Run {
     return items;
   }
 
-  Gradients::HoldUp hold_up(std::int64_t step) const {
-    return [this, step](double compute_s) {
-      return straggle_.delay(crew_.rank(), step, compute_s, static_cast<std::uint64_t>(config_.seed));
-    };
+  double hold_up(double compute_s) const {
+    return straggle_.delay(crew_.rank(), place_.step, compute_s, static_cast<std::uint64_t>(config_.seed));
   }
 
-  // The same decision on every rank that exchanges gradients: all of them know of every bad one.
-  bool finite_gradients(int count) {
-    for (int k = 0; k < count; ++k) {
-      const auto found = learners_[k].gradients->bad_gradients();
-      if (found.empty()) continue;
-      auto what = name_bad(found, place_.step + 1);
-      if (config_.on_nan == "stop") {
-        if (strategy_->in_backward() && everyone_.rank() != 0) throw Aborted(what);  // one says so
-        throw Error(what + "; lower --lr, set --clip, or let --on-nan skip leave such steps out");
-      }
-      recorder_->message(what + ": step skipped");
-      return false;
+  void on_bad(const std::vector<BadGradient>& found) {
+    auto what = name_bad(found, place_.step + 1);
+    if (config_.on_nan == "stop") {
+      if (strategy_->traits().in_backward && everyone_.rank() != 0) throw Aborted(what);  // all know of it: one says so
+      throw Error(what + "; lower --lr, set --clip, or let --on-nan skip leave such steps out");
     }
-    return true;
-  }
-
-  void ready_gradients(Learner& learner, bool good) {
-    if (good && clip_ > 0) learner.gradients->clip(clip_);
-    if (!strategy_->takes_gradient()) return;
-    learner.flat->lay_out_gradients();
-    if (!good) learner.flat->clear_gradients();  // whoever expects one gets nothing
+    recorder_->message(what + ": step skipped");
   }
 
   bool asked_to_stop() const { return options_.stop && *options_.stop != 0; }
 
   // All stop after the same step, or, at their own pace, when what was given to them is done.
   void heed_stop(bool told, std::int64_t step) {
-    if (strategy_->in_backward()) {
+    if (strategy_->traits().in_backward) {
       stopped_ = told;
-    } else if (strategy_->asynchronous()) {
+    } else if (strategy_->traits().own_pace) {
       if (asked_to_stop() && !std::exchange(said_stop_, true)) crew_.stop_giving();
     } else {
       stopped_ = stop_question_.answer(crew_);
@@ -250,7 +232,7 @@ class Run {
   // At their own pace some have made all their steps when others come to a mark. So all ask before one, and before the
   // end; if some went on alone since the last mark, another one brings all to the same place.
   bool all_finished() {
-    if (!strategy_->asynchronous()) return finished();
+    if (!strategy_->traits().own_pace) return finished();
     std::array counts{finished() ? 1.0 : 0.0, 1.0, part_.samples};
     crew_.sum(counts);
     ended_ = counts[0] == counts[1];
@@ -298,12 +280,12 @@ class Run {
 
   // What is under way is taken in, all workers agree, and the last weights are judged and kept.
   void end() {
-    if (strategy_->asynchronous()) crew_.announce(std::nullopt);
+    if (strategy_->traits().own_pace) crew_.announce(std::nullopt);
     (void)stop_question_.answer(crew_);
     for (auto& learner : learners_) learner->gradients->drain();
     if (part_.samples > 0) sent_ += traffic() - before_;
     // The result is kept, and beside it what a run that goes on would have gone on with.
-    auto own = place_.position > 0 || !strategy_->in_backward() ? own_states() : NamedTensors{};
+    auto own = place_.position > 0 || strategy_->traits().uses_weights ? own_states() : NamedTensors{};
     bool more = false;
     while (strategy_->drain()) {
       for (auto& learner : learners_) {
@@ -322,13 +304,13 @@ class Run {
   template <typename Use>
   void with_the_model(const Use& use) {
     auto& learner = learners_.first();
-    if (strategy_->in_backward()) {
+    if (!strategy_->traits().uses_weights) {
       learner.net && !learner.exchanged ? learner.net->average_buffers()
                                         : average_buffers(learner.model(), crew_, &world_);
       return use();
     }
     average_buffers(learner.model(), crew_, body_ ? &world_ : nullptr);
-    if (!strategy_->owns_step()) learner.flat->download();
+    worker_.lend();
     shown_.resize(learner.flat->replica().weights.size());
     strategy_->model(shown_);
     Flat::Instead instead(*learner.flat, shown_);
@@ -368,9 +350,7 @@ class Run {
 
   // Bytes sent for training, by this worker.
   std::uint64_t traffic() {
-    const auto codes = learners_.first().compressed();
-    return world_.bytes_sent() + strategy_->report().bytes_sent + (codes ? codes->bytes_after : 0) +
-           (body_ ? body_->bytes_sent() : 0);
+    return world_.bytes_sent() + strategy_->report().bytes_sent + (body_ ? body_->bytes_sent() : 0);
   }
 
   Station station() const {
@@ -382,14 +362,11 @@ class Run {
   // What workers have of their own, all of it at the first one; neither its time nor its bytes are training's.
   // Collective. What servers have is read with the model, and not before.
   NamedTensors own_states() {
-    auto& net = learners_.first().net;
-    const bool some = !strategy_->in_backward() || (net && net->codes());
-    if (!some || strategy_->owns_step()) return {};
+    const bool some = strategy_->traits().uses_weights || !strategy_->coded().empty();
+    if (!some || strategy_->traits().owns_step) return {};
     const auto sent = traffic();
     const double begin = now_seconds();
-    if (!strategy_->in_backward()) {
-      for (auto& learner : learners_) learner->flat->download();
-    }
+    worker_.lend();
     auto all = gather_tensors(everyone_, own_state(*strategy_, learners_, station()));
     before_ += traffic() - sent;
     if (last_ > 0) last_ += now_seconds() - begin;
@@ -401,8 +378,8 @@ class Run {
     with_the_model([&] {
       auto& learner = learners_.first();
       if (!checkpoints_ && !body_) return;
-      if (strategy_->owns_step()) own = own_state(*strategy_, learners_, station());
-      if (strategy_->owns_step() && body_) own = gather_tensors(everyone_, own);
+      if (strategy_->traits().owns_step) own = own_state(*strategy_, learners_, station());
+      if (strategy_->traits().owns_step && body_) own = gather_tensors(everyone_, own);
       auto kept = keep(learner.model_state(), learner.optimizer_state(), *schedule_, place_, config_,
                        data::look_of(work_.data));
       if (body_) kept.tensors = body_->whole(kept.tensors);
@@ -436,11 +413,9 @@ class Run {
 
   // Everyone begins with the first worker's weights.
   void begin_strategy() {
-    if (strategy_->in_backward()) return;
-    auto first = learners_.first().flat->replica();
-    world_.broadcast(View(first.weights));
+    if (auto& flat = learners_.first().flat) world_.broadcast(View(flat->replica().weights));
     strategy_->begin(learners_.replicas());
-    for (auto& learner : learners_) learner->flat->upload();
+    worker_.take_back();
   }
 
   // With what was kept besides the model; what will not be as it would have been is told.
@@ -448,7 +423,7 @@ class Run {
     for (auto& line : restore(std::exchange(own_, {}), *strategy_, learners_, station(), file_)) {
       notes_.push_back(std::move(line));
     }
-    if (strategy_->owns_step() && !compress::Rules(config_.compress, config_.compress_rule).none()) {
+    if (strategy_->traits().owns_step && !compress::Rules(config_.compress, config_.compress_rule).none()) {
       notes_.push_back("a parameter server keeps no errors that codecs carried: they begin from nothing");
     }
     if (body_ && !body_->pipeline().synchronous()) {
@@ -457,13 +432,12 @@ class Run {
                       "those of a run that was not",
                       config_.pipeline));
     }
-    if (strategy_->in_backward() || strategy_->owns_step()) return;
-    for (auto& learner : learners_) learner->flat->upload();
+    if (!strategy_->traits().owns_step) worker_.take_back();
   }
 
   void start_feeding() {
     Feed::Take take;
-    if (strategy_->asynchronous()) take = [this](const Crew::Part& part) { return crew_.take(part); };
+    if (strategy_->traits().own_pace) take = [this](const Crew::Part& part) { return crew_.take(part); };
     auto samples = samples_;
     samples.together = strategy_->together() * samples.batch * samples.workers;
     feed_.emplace(samples, config_.evals_per_epoch, take);
@@ -481,7 +455,7 @@ class Run {
 
   // To workers that join later.
   void announce() {
-    if (strategy_->asynchronous()) crew_.announce(feed_->part_at(place_.epoch, place_.position));
+    if (strategy_->traits().own_pace) crew_.announce(feed_->part_at(place_.epoch, place_.position));
   }
 
   // What the mesh cost, told and for run.json.
@@ -517,12 +491,14 @@ class Run {
   const double rate_;  // what the strategy multiplies the learning rate by
   const double clip_;  // most norm of gradients; 0: any
   Learners learners_;
+  StepWorker worker_;
   std::optional<Feed> feed_;  // as it was at the start; the loader has its own
   std::unique_ptr<data::Loader> loader_;
   std::optional<Recorder> recorder_;
   std::optional<Prediction> prediction_;
   std::optional<Checkpoints> checkpoints_;  // the first worker only
   Accounts accounts_;
+  std::vector<std::function<void(const StepSeen&)>> watchers_;
   Place place_;
   std::int64_t place_from_ = 0;     // the position at the last mark
   Recorder::Part part_;             // since the last mark, this worker's

@@ -1,0 +1,55 @@
+// The one interface between autograd and everything else: gradients become ready, are exchanged with other ranks, or
+// stay, and have arrived. Plain modules and a pipeline's part have a DataParallel, shards a Sharded.
+#pragma once
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace trireme {
+
+// What one backward cost this rank, in seconds.
+struct ExchangeTimes {
+  struct OfBucket {
+    std::size_t bytes = 0;
+    int gradients = 0;
+    double ready = 0, begin = 0, end = 0;  // full, exchange begun, ended; in now_seconds()
+  };
+  std::vector<OfBucket> buckets;
+  double first_ready = 0;    // now_seconds() when the first gradient was ready
+  double communication = 0;  // of all exchanges, overlapped or not
+  double exposed = 0;        // what backward waited for them
+};
+
+// A gradient that is not finite, the first on its rank.
+struct BadGradient {
+  int rank = 0;
+  std::string parameter;
+};
+
+class GradientExchange {
+ public:
+  virtual ~GradientExchange() = default;
+
+  // How many ranks' gradients come together: 1 where they stay with this one.
+  virtual int ranks() const = 0;
+
+  // A few numbers that travel with the next exchange, and afterwards their sums over these ranks.
+  static constexpr std::size_t kTold = 4;
+  virtual void tell(const std::array<float, kTold>& numbers) = 0;
+  virtual std::array<float, kTold> told() const = 0;
+
+  // After the last backward of a step: what is left is handed over; returns when every gradient has arrived.
+  virtual void finish() = 0;
+  // Drops the gradients, so that the next backward's are handed over instead of added.
+  virtual void zero_grad() = 0;
+
+  // Where it looks for NaN and infinity: what the last exchange met, the same list on every rank; empty when all was
+  // well.
+  virtual const std::vector<BadGradient>& bad_gradients() const = 0;
+  virtual ExchangeTimes times() const = 0;
+  // One line: how many buckets or units of which sizes, in line or in the background.
+  virtual std::string describe() const = 0;
+};
+
+}  // namespace trireme

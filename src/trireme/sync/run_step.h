@@ -1,0 +1,49 @@
+// One step of training, from a batch to the next weights: the only place where it is written. The trainer and workers
+// that come later (train/), programs with a loop of their own (synchronize.h), the planner's co-simulation (plan/) and
+// the conformance tests all run it.
+#pragma once
+#include "trireme/base/clock.h"
+#include "trireme/sync/strategy.h"
+
+namespace trireme::sync {
+
+// Who learns in a step: a worker's modules, or, without LibTorch, a few numbers.
+class Worker {
+ public:
+  virtual ~Worker() = default;
+  // Forward and backward. Every gradient that is ready goes to its bucket, every full bucket to the strategy's
+  // exchange; returns when all have arrived. False: they are not to be used, for some are not finite.
+  virtual bool compute(const Step& step) = 0;
+  // The optimizer's step, with the gradients that are in place.
+  virtual void update(const Step& step) = 0;
+  // Before and after each of the strategy's turns, where weights must be brought to it and back.
+  virtual void lend() {}
+  virtual void take_back() {}
+};
+
+// What a step took, in seconds, besides computing.
+struct StepTimes {
+  double synchronization = 0, optimizer = 0;
+};
+
+inline StepTimes run_step(Strategy& strategy, Worker& worker, const Step& now) {
+  StepTimes times;
+  auto turn = [&](void (Strategy::*of)(const Step&)) {
+    const double begin = now_seconds();
+    worker.lend();
+    (strategy.*of)(now);
+    worker.take_back();
+    times.synchronization += now_seconds() - begin;
+  };
+  turn(&Strategy::before_forward);
+  const bool good =
+      worker.compute(now);          // gradient → bucket → strategy.exchange(): by codecs, collectives or not at all
+  turn(&Strategy::after_backward);  // by servers, peers, late, or not at all
+  const double begin = now_seconds();
+  if (good && !strategy.traits().owns_step && !strategy.skips_step()) worker.update(now);
+  times.optimizer = now_seconds() - begin;
+  turn(&Strategy::after_step);
+  return times;
+}
+
+}  // namespace trireme::sync
