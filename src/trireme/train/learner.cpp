@@ -110,8 +110,10 @@ Place Learner::load(Schedule& schedule, const LoadedCheckpoint& checkpoint, cons
 
 void Learner::update_with(double lr) {
   if (!gradients->steps_itself()) return;
-  gradients->update = [this, lr] {
-    step(lr);
+  // Each micro-batch is an update: those of a batch together move weights as far as one step of a whole batch would.
+  const double part = lr / body->pipeline().options().micro_batches;
+  gradients->update = [this, part] {
+    step(part);
     zero_grad();
   };
 }
