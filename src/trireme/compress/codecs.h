@@ -28,7 +28,9 @@ struct Kind {
   // On the road scatter: the codec of merged shares, where not this one again. What it loses no other worker evens out.
   std::string_view again = {};
   bool takes_momentum = false;  // it does what the optimizer's momentum would: that one is then 0
-  bool matrices_only = false;   // tensors of one row travel uncompressed
+  // For tensors that are not to be compressed beside it: where it takes the momentum, with all elements sent.
+  std::string_view uncompressed = "none";
+  bool matrices_only = false;  // tensors of one row travel uncompressed
   std::unique_ptr<Codec> (*make)(const Values& values, const Tensor& tensor, const Surroundings& around);
 };
 

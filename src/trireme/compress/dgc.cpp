@@ -13,6 +13,8 @@
 //   mask      v ← 0 where sent; with masking=on, as in the paper, u too: there momentum begins anew
 //   warm up   f = 0.25 · (fraction / 0.25)^(t / warmup) until t = warmup, then fraction
 //
+//   Tensors that are not compressed beside it have f = 1 and no clipping: momentum, and nothing else.
+//
 //   message   positions and values: bytes(n, k) of sparse_message.h
 //   bound     what was not sent is in v: with m = 0 all messages and v sum up to all g
 //   cost      two tensors of memory; a pass over g, one over g, u and v, one over v
@@ -131,6 +133,7 @@ Kind dgc() {
                        {"masking", "off", "momentum ends where an element is sent", one_of({"on", "off"})}},
           .error = Kind::Error::its_own,
           .takes_momentum = true,
+          .uncompressed = "dgc:1,warmup=0,clip=0",
           .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
             const DgcSettings settings{values.number("fraction"), values.number("warmup"), values.number("clip"),
                                        values.is("masking", "on")};

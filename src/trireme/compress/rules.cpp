@@ -39,7 +39,7 @@ bool matches(std::string_view pattern, std::string_view name) {
 }
 
 Rules::Rules(std::string_view codec, std::string_view rules)
-    : fallback_(Choice::parse(codec)), none_(Choice::parse("none")) {
+    : fallback_(Choice::parse(codec)), uncompressed_(Choice::parse("none")) {
   std::vector<std::pair<std::string, std::string>> written;
   while (!rules.empty()) {
     const auto part = rules.substr(0, rules.find(','));
@@ -55,6 +55,13 @@ Rules::Rules(std::string_view codec, std::string_view rules)
     }
   }
   for (const auto& [pattern, text] : written) rules_.emplace_back(pattern, Choice::parse(text));
+  for (const auto& [pattern, choice] : rules_) uncompressed_by(choice);
+  uncompressed_by(fallback_);
+}
+
+// Where a codec takes the optimizer's momentum, no tensor may go without.
+void Rules::uncompressed_by(const Choice& choice) {
+  if (choice.kind->takes_momentum) uncompressed_ = Choice::parse(choice.kind->uncompressed);
 }
 
 bool Rules::none() const {
@@ -62,11 +69,11 @@ bool Rules::none() const {
 }
 
 const Choice& Rules::of(const Tensor& tensor) const {
-  if (tensor.count < kSmall) return none_;
+  if (tensor.count < kSmall) return uncompressed_;
   auto rule = std::ranges::find_if(rules_, [&](const auto& one) { return matches(one.first, tensor.name); });
   const Choice& choice = rule == rules_.end() ? fallback_ : rule->second;
   const bool vector = tensor.rows <= 1 || tensor.rows == tensor.count;
-  return vector && choice.kind->matrices_only ? none_ : choice;
+  return choice.none() || (vector && choice.kind->matrices_only) ? uncompressed_ : choice;
 }
 
 void Rules::check_patterns(std::span<const std::string> names, std::string_view whose) const {

@@ -22,7 +22,8 @@ class Rules {
   bool none() const;
   // Below so many elements a tensor travels as it is: what codes would save, their headers and calls cost.
   static constexpr std::size_t kSmall = 1024;
-  // The codec of a tensor: none for one that is too small, or for a vector where the codec is for matrices.
+  // The codec of a tensor. One that is too small, a vector where the codec is for matrices, and what a rule says
+  // 'none' of are not compressed: none, or, beside a codec that takes the momentum, that one with all elements sent.
   const Choice& of(const Tensor& tensor) const;
   // Whether a codec in it does what the optimizer's momentum would. Throws ConfigError where some do and some do not.
   bool takes_momentum() const;
@@ -37,9 +38,11 @@ class Rules {
   std::string rules_text() const;
 
  private:
+  void uncompressed_by(const Choice& choice);
+
   Choice fallback_;
   std::vector<std::pair<std::string, Choice>> rules_;
-  Choice none_;
+  Choice uncompressed_;
 };
 
 // Whether a name matches a pattern of *, ? and themselves.

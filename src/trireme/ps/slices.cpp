@@ -48,7 +48,8 @@ class Cutter {
   void add(std::uint64_t count, std::uint64_t begin, bool whole, std::vector<Slice>& slices) const {
     if (count == 0) return;
     Slice slice{{tensor_.name, count, width_ > 0 && count % width_ == 0 ? count / width_ : 1, 0}, begin, {}, {}};
-    if (whole && count >= compress::Rules::kSmall && !choice_.none()) {
+    // A codec that takes the momentum takes it of all.
+    if (choice_.kind->takes_momentum || (whole && count >= compress::Rules::kSmall && !choice_.none())) {
       slice.push = choice_;
       slice.pull = for_pulls(choice_);
       if (slice.pull && slice.pull->none()) slice.pull.reset();
