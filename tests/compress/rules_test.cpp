@@ -71,5 +71,22 @@ TEST(CompressRules, TheirTextsMakeThemAgain) {
   }
 }
 
+// Its optimizer has none: what is not compressed has it from the codec, with every element sent.
+TEST(Rules, NoTensorGoesWithoutMomentumThatACodecTakes) {
+  const Rules rules("dgc", "fc*=none");
+  for (const Tensor& tensor : {Tensor{"small", 16, 1, 0}, Tensor{"fc.weight", 4096, 64, 0}}) {
+    const auto codec = rules.of(tensor).make(tensor, {.steps_per_epoch = 10, .momentum = 0.9});
+    std::vector<float> x(tensor.count, 1), out(tensor.count);
+    std::vector<std::byte> message(codec->most_bytes(tensor.count));
+    float velocity = 0;
+    for (int step = 0; step < 5; ++step) {
+      velocity = 0.9f * velocity + 1;
+      codec->decode(std::span(message).first(codec->encode(0, x, message.data(), nullptr)), out);
+      for (float value : out) ASSERT_FLOAT_EQ(value, velocity) << tensor.name << ' ' << step;
+    }
+  }
+  EXPECT_TRUE(Rules("topk").of({"small", 16, 1, 0}).none());
+}
+
 }  // namespace
 }  // namespace trireme::compress

@@ -37,8 +37,8 @@ TEST(Pace, CodesThatLagAreLateWhereGradientsAreSent) {
 }
 
 TEST(Pace, ACodecThatHasTheMomentumTakesItFromTheOptimizer) {
-  expect(of("allreduce", "dgc", 0.9), {0, 3, 0});
-  expect(of("ps-bsp", "dgc", 0.9), {0, 3, 0});
+  expect(of("allreduce", "dgc", 0.9), {0, 1, 0});
+  expect(of("ps-bsp", "dgc", 0.9), {0, 1, 0});
 }
 
 }  // namespace
