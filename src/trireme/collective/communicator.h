@@ -183,6 +183,8 @@ class Communicator : public Collectives<Communicator, void> {
 
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
+  // Of this rank alone, and waits for started calls only: what peers that are still in the last call read of this rank
+  // stays until they have ended theirs.
   ~Communicator();
 
   struct Impl;

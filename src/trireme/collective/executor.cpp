@@ -58,6 +58,10 @@ Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> chan
   }
 }
 
+Executor::~Executor() {
+  if (board_ != nullptr) board_->leave_stage(stage_.take());
+}
+
 std::size_t Executor::PlanHash::operator()(const PlanKey& key) const {
   auto hash = reinterpret_cast<std::uintptr_t>(key.algorithm);
   for (std::size_t part : {key.count, key.segment, static_cast<std::size_t>(key.root)}) {

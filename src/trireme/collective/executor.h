@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "trireme/base/clock.h"
@@ -41,6 +42,11 @@ class Arena {
   ~Arena() { heap_.release(memory_); }
   Arena(const Arena&) = delete;
   std::byte* at_least(std::size_t bytes);
+  // Gives the memory, or null, to the caller.
+  std::byte* take() {
+    bytes_ = 0;
+    return std::exchange(memory_, nullptr);
+  }
 
  private:
   net::Heap& heap_;
@@ -52,6 +58,8 @@ class Arena {
 class Executor {
  public:
   Executor(net::Transport& transport, std::unique_ptr<net::Channel> channel);
+  // Peers may still be in the last call, and read the stage: it stays until they have ended too.
+  ~Executor();
 
   // Collective. Throws Mismatch, PeerLost, Timeout, Aborted; afterwards the executor is broken and says so.
   void run(const Request& request, Duration timeout, const net::Patience& patience);

@@ -134,6 +134,10 @@ class Board {
     marks_[rank_].stage.store(space_.address_of(memory, bytes), std::memory_order_relaxed);
   }
   std::byte* stage(int rank) const { return space_.at(marks_[rank].stage.load(std::memory_order_relaxed)); }
+  // Takes my stage when my end of the channel goes: nobody waits for the last readers of the last call, so the channel
+  // releases it once every member's end is gone.
+  void leave_stage(std::byte* memory) { left_stage_ = memory; }
+  std::byte* left_stage() const { return left_stage_; }
 
   // What call `number` of those through stages took me for a byte, and what it took the slowest; to be asked for in the
   // next of them, once all have posted it. Nobody is two calls ahead, so two places do.
@@ -167,6 +171,7 @@ class Board {
   Mark* marks_;
   // Used by the channel's one thread.
   std::uint64_t syncs_ = 0, meetings_ = 0;
+  std::byte* left_stage_ = nullptr;
 };
 
 }  // namespace trireme::net

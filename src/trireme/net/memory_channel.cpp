@@ -24,7 +24,7 @@ static_assert(sizeof(Header) == Ring::kLine);
 // costs more than to wait until the first was made.
 constexpr std::size_t kByAddress = 2048;
 
-// A block is: posts (2 per rank), marks (1), bells (1), one count of those gone, rings (one per ordered pair).
+// A block is: posts (2 per rank), marks (1), bells (1), counts of those gone and cleared, rings (one per ordered pair).
 struct Layout {
   explicit Layout(int members) : n(members) {}
   std::size_t n;
@@ -32,7 +32,8 @@ struct Layout {
   std::size_t marks() const { return posts() + 2 * n * sizeof(Post); }
   std::size_t bells() const { return marks() + n * sizeof(Mark); }
   std::size_t gone() const { return bells() + n * sizeof(Signal); }
-  std::size_t rings() const { return gone() + sizeof(Signal); }
+  std::size_t cleared() const { return gone() + sizeof(Signal); }
+  std::size_t rings() const { return cleared() + sizeof(Signal); }
   std::size_t capacity() const { return n <= 8 ? 256 << 10 : n <= 16 ? 64 << 10 : 16 << 10; }
   std::size_t ring_bytes() const { return sizeof(Ring) + capacity(); }
   std::size_t total() const { return rings() + n * n * ring_bytes(); }
@@ -53,6 +54,7 @@ void MemoryChannel::format(std::byte* block, int members) {
   for (int i = 0; i < members; ++i) new (block + layout.marks() + i * sizeof(Mark)) Mark{};
   for (int i = 0; i < members; ++i) new (block + layout.bells() + i * sizeof(Signal)) Signal{};
   new (block + layout.gone()) Signal{};
+  new (block + layout.cleared()) Signal{};
   for (int i = 0; i < members * members; ++i) new (block + layout.rings() + i * layout.ring_bytes()) Ring{};
 }
 
@@ -68,16 +70,24 @@ MemoryChannel::MemoryChannel(MemoryTransport& transport, std::span<const int> me
       outgoing_(members.size()),
       incoming_(members.size()) {}
 
-// The block is free once every member has let go of it, so that a slower member never reads what has been given to
-// someone else.
+// A slower member may still read my stage, or the block: both stay until it has let go.
 MemoryChannel::~MemoryChannel() {
   at<Signal>(block_, Layout(size()).gone())->value.fetch_add(1, std::memory_order_acq_rel);
-  if (owner_) transport_.retire(block_, size());
+  transport_.retire({.block = block_, .members = size(), .stage = board_.left_stage(), .owner = owner_});
 }
 
-bool MemoryChannel::abandoned(std::byte* block, int members) {
+bool MemoryChannel::all_gone(std::byte* block, int members) {
   auto gone = at<Signal>(block, Layout(members).gone())->value.load(std::memory_order_acquire);
   return gone == static_cast<std::uint64_t>(members);
+}
+
+void MemoryChannel::count_cleared(std::byte* block, int members) {
+  at<Signal>(block, Layout(members).cleared())->value.fetch_add(1, std::memory_order_acq_rel);
+}
+
+bool MemoryChannel::all_cleared(std::byte* block, int members) {
+  auto cleared = at<Signal>(block, Layout(members).cleared())->value.load(std::memory_order_acquire);
+  return cleared == static_cast<std::uint64_t>(members);
 }
 
 Ring& MemoryChannel::ring(int from, int to) const {

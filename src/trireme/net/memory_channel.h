@@ -17,8 +17,12 @@ class MemoryChannel : public Channel {
   // The block that the members share, and its preparation by the one who allocates it.
   static std::size_t bytes_for(int members);
   static void format(std::byte* block, int members);
-  // Whether every member is done with it.
-  static bool abandoned(std::byte* block, int members);
+  // How a block ends. Every member counts itself gone with its end of the channel; from then on it reads no memory of
+  // the others. Once all are gone each releases what it let them read, and counts itself cleared; when all are, nobody
+  // looks at the block any more.
+  static bool all_gone(std::byte* block, int members);
+  static void count_cleared(std::byte* block, int members);
+  static bool all_cleared(std::byte* block, int members);
 
   // `owner` is the one whose heap the block is from.
   MemoryChannel(MemoryTransport& transport, std::span<const int> members, std::byte* block, bool owner);

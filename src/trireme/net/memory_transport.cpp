@@ -56,32 +56,44 @@ MemoryTransport::MemoryTransport(Parts parts) : parts_(std::move(parts)) {
   record.life.store(RankRecord::kHere, std::memory_order_release);
 }
 
-// Threads may still use a retired block, and there is no memory to map after the heap is gone: wait for them a little.
-// Processes have mappings of their own.
+// What peers may still read stays: threads share heaps that live as long as the last of them, processes have mappings
+// of their own.
 MemoryTransport::~MemoryTransport() {
-  auto deadline = Deadline::in_seconds(parts_.process_fds.empty() ? 1.0 : 0.0);
-  for (sweep(); !retired_.empty() && !deadline.passed(); sweep()) std::this_thread::yield();
+  sweep();
   parts_.control->record(rank()).life.store(RankRecord::kLeft, std::memory_order_release);
   for (int fd : parts_.process_fds) {
     if (fd >= 0) close(fd);
   }
 }
 
-void MemoryTransport::retire(std::byte* block, int members) noexcept {
+void MemoryTransport::retire(Retired left) noexcept {
   {
     std::lock_guard lock(mutex_);
-    retired_.push_back({block, members});
+    retired_.push_back(left);
   }
   sweep();
 }
 
+// Releases what nobody uses any more of it. Who has no stage has nothing to wait for, unless
+// the block is its own.
+void MemoryTransport::release(Retired& left) noexcept {
+  if (!left.cleared) {
+    if (left.stage != nullptr) {
+      if (!MemoryChannel::all_gone(left.block, left.members)) return;
+      heap().release(left.stage);
+    }
+    MemoryChannel::count_cleared(left.block, left.members);
+    left.cleared = true;
+  }
+  if (left.owner && !MemoryChannel::all_cleared(left.block, left.members)) return;
+  if (left.owner) heap().release(left.block);
+  left.released = true;
+}
+
 void MemoryTransport::sweep() noexcept {
   std::lock_guard lock(mutex_);
-  std::erase_if(retired_, [&](const Retired& old) {
-    if (!MemoryChannel::abandoned(old.block, old.members)) return false;
-    heap().release(old.block);
-    return true;
-  });
+  for (Retired& left : retired_) release(left);
+  std::erase_if(retired_, [](const Retired& left) { return left.released; });
 }
 
 std::unique_ptr<Channel> MemoryTransport::open(std::uint64_t id, std::span<const int> members, Deadline deadline) {

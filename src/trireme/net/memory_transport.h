@@ -40,21 +40,25 @@ class MemoryTransport : public Transport {
   std::vector<PeerState> survey(Deadline deadline) override;
 
   const AddressSpace& space() const { return parts_.space; }
-  // Takes a channel's block back; it returns to the heap once every member is done with it.
-  void retire(std::byte* block, int members) noexcept;
+  // What a channel's end leaves behind: it returns to the heaps once every member has let go (MemoryChannel).
+  struct Retired {
+    std::byte* block;
+    int members;
+    std::byte* stage;  // of my heap, read by the others; none: null
+    bool owner;        // whether the block is of my heap
+    bool cleared = false, released = false;
+  };
+  void retire(Retired left) noexcept;
 
  private:
   std::uint64_t publish_channel(std::uint64_t id, std::size_t members, std::uint64_t address);
   std::uint64_t find_channel(std::uint64_t id, std::size_t members, int leader, Deadline deadline);
   bool process_ended(int rank) const;
 
+  void release(Retired& left) noexcept;
   void sweep() noexcept;
 
   Parts parts_;
-  struct Retired {
-    std::byte* block;
-    int members;
-  };
   std::mutex mutex_;
   std::vector<Retired> retired_;  // guarded by mutex_
 };
