@@ -227,6 +227,26 @@ TEST(PipeDream, EqualsItsDelayedSemantics) {
   }
 }
 
+TEST(PipeDream, ABatchThatLacksItsUpdateOrLossIsRefused) {
+  auto message = [](const PipelineOptions& options, Pipeline::Batch batch) -> std::string {
+    try {
+      run_threads(1, [&](Communicator& world) {
+        auto net = make_net();
+        Mesh mesh(world, {.pipe = 1});
+        Pipeline pipe(*net, net->chain, mesh, options);
+        batch.input = input_of(0, 3);
+        batch.target = target_of(0, 3);
+        pipe.step(batch);
+      });
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(message({.schedule = "pipedream"}, {.loss = loss_of}), HasSubstr("`update`"));
+  EXPECT_THAT(message({.schedule = "gpipe"}, {}), HasSubstr("`loss`"));
+}
+
 TEST(Pipelines, EvaluateAndSayWhatTheyHold) {
   auto whole = make_net();
   whole->eval();

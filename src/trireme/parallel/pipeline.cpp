@@ -118,6 +118,7 @@ Pipeline::~Pipeline() = default;
 
 void Pipeline::step(const Batch& batch) {
   auto& my = *impl_;
+  my.check(batch);
   my.learn(batch.input);
   const auto samples = batch.input.size(0);
   my.first = my.kind.synchronous ? 0 : my.first + my.count;
@@ -146,6 +147,17 @@ void Pipeline::step(const Batch& batch) {
   my.usage.waited_s += my.mail->waited() - waited;
 }
 
+void Pipeline::Impl::check(const Batch& batch) const {
+  if (!kind.synchronous && !batch.update) {
+    throw ConfigError(fmt::format(
+        "pipeline {}: weights change within a step; give the batch an `update` that lets the optimizer step",
+        kind.name));
+  }
+  if (stage == stages - 1 && !batch.loss) {
+    throw ConfigError(fmt::format("pipeline {}: the batch has no `loss`, which the last stage computes", kind.name));
+  }
+}
+
 void Pipeline::skip(const Batch& batch) {
   if (batch.replicas) batch.replicas->contribute_nothing();
   impl_->tied.sum_gradients();
@@ -154,6 +166,7 @@ void Pipeline::skip(const Batch& batch) {
 void Pipeline::drain(const Batch& batch) {
   auto& my = *impl_;
   if (my.kind.synchronous) return;
+  my.check(batch);
   my.run(pipelines::drain_of_stream(my.stages, my.stage, my.first + my.count), batch);
   my.first = my.count = 0;
   my.stream_from = my.versions->newest();

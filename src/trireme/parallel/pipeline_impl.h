@@ -28,6 +28,8 @@ struct Pipeline::Impl {
   void forward(const Action& action, const Batch& batch);
   void backward(const Action& action, bool final);
   void update(const Action& action, const Batch& batch);
+  // Throws ConfigError that names what a step cannot do without.
+  void check(const Batch& batch) const;
   void begin_loss(int micro_batch, const nn::Values& outputs, const Batch& batch);
   int part_of(int chunk) const { return chunk * stages + stage; }
   bool last_part(int number) const { return number + 1 == stages * chunks; }
