@@ -1,7 +1,7 @@
-// One-shot averaging (Zinkevich et al., 2010): workers never speak until the end, w ← (1/N) Σ_i w_i. The mean of
-// unrelated models is worth nothing: all start from the same, and in the share `together` of all steps take the same
-// batches, which needs no words. Networks part into different valleys early if at all (Frankle et al., 2020, on linear
-// mode connectivity): who has gone the first steps together may go alone, and the mean still lies in the valley.
+// One-shot averaging (Zinkevich et al., 2010): workers never speak until the end, w ← (1/N) Σ_i w_i. All start from the
+// same weights. The mean of models that have parted is worth less than each of them. Networks part into different
+// valleys early if at all (Frankle et al., 2020, on linear mode connectivity): asked for by `together`, workers take
+// the same batches in that share of all steps, the first, which needs no words, and the mean still lies in the valley.
 #include <cmath>
 
 #include "trireme/sync/kinds.h"
@@ -41,7 +41,7 @@ class AverageAtEnd : public OneLearner {
 Kind average_at_end() {
   return {.name = "average-at-end",
           .summary = "every worker on its own; models averaged once, at the end",
-          .settings = {{"together", "0.5", "share of all steps, the first, in which workers take the same batches",
+          .settings = {{"together", "0", "share of all steps, the first, in which workers take the same batches",
                         number(0, 1)}},
           .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
