@@ -268,6 +268,23 @@ TEST(DataParallel, ModelsThatDifferAreNamed) {
   for (const auto& error : errors) EXPECT_THAT(error, AllOf(HasSubstr("models differ"), HasSubstr("of rank 2")));
 }
 
+// What a hook's exchange costs nobody can rehearse: a plan by measured costs takes an all-reduce's.
+TEST(DataParallel, AHookGoesWithAMeasuredPlan) {
+  run_threads(2, [&](Communicator& world) {
+    auto net = small_net();
+    DataParallelOptions options;
+    options.bucket_plan = "optimal";
+    sync::BucketAllReduce exchange(world);
+    options.hook = [&](const sync::Bucket& bucket) { return exchange.start(bucket, sync::Turn::in_line); };
+    auto parallel = data_parallel(net, world, options);
+    for (int step = 0; step < 10; ++step) {
+      loss_on(net, examples({4, 8}, 4)).backward();
+      parallel.zero_grad();
+    }
+    EXPECT_GE(parallel.bucket_count(), 1u);
+  });
+}
+
 TEST(DataParallel, AHookSeesEveryGradientOnceAndInOrder) {
   run_threads(2, [&](Communicator& world) {
     auto net = small_net();

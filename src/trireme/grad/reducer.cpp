@@ -244,8 +244,7 @@ plan::Buckets Reducer::cut(const std::vector<int>& order) {
     std::size_t all = 0;
     for (const auto& parameter : parameters_) all += parameter.tensor.nbytes();
     const bool spare = turn_ == sync::Turn::background && has_spare_core(comm_, threads_);
-    costs = plain() ? measure_costs(comm_, turn_, spare, all)
-                    : measure_costs(comm_, turn_, spare, all, [&](std::size_t n) { return exchange_->rehearsal(n); });
+    costs = measure_costs(comm_, turn_, spare, all, [&](std::size_t n) { return exchange_->rehearsal(n); });
     ready = timings_.medians();
     comm_.all_reduce(ready, Op::avg);
   }

@@ -56,18 +56,17 @@ plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_
   most = std::clamp(most, kLeast, kLargest);
   auto memory = comm.allocate<float>(most / sizeof(float));
   std::memset(memory.get(), 0, most);
-  if (!rehearse) {
-    rehearse = [&](std::size_t bytes) -> std::function<void()> {
-      View data(memory.get(), bytes / sizeof(float), DType::f32);
-      return [&comm, turn, data] {
-        turn == sync::Turn::in_line ? comm.all_reduce(data) : comm.async().all_reduce(data).wait();
-      };
+  auto all_reduce = [&](std::size_t bytes) -> std::function<void()> {
+    View data(memory.get(), bytes / sizeof(float), DType::f32);
+    return [&comm, turn, data] {
+      turn == sync::Turn::in_line ? comm.all_reduce(data) : comm.async().all_reduce(data).wait();
     };
-  }
+  };
   std::vector<std::pair<double, double>> points;
   double wall = 0, processor = 0;
   for (std::size_t bytes = 256; bytes <= most; bytes *= 8) {
-    const auto exchange = rehearse(bytes);
+    auto exchange = rehearse ? rehearse(bytes) : nullptr;
+    if (!exchange) exchange = all_reduce(bytes);
     exchange();
     double before = processor_seconds(), begin = now_seconds();
     points.push_back({static_cast<double>(bytes), quickest(3, exchange)});

@@ -1,6 +1,5 @@
-// One step of training, from a batch to the next weights: the only place where it is written. The trainer and workers
-// that come later (train/), programs with a loop of their own (synchronize.h), the planner's co-simulation (plan/) and
-// the conformance tests all run it.
+// One step of training, from a batch to the next weights: the only place where it is written. The trainer, workers that
+// come later (train/), the planner's co-simulation (plan/) and the conformance tests all run it.
 #pragma once
 #include "trireme/base/clock.h"
 #include "trireme/sync/strategy.h"
@@ -36,9 +35,8 @@ inline StepTimes run_step(Strategy& strategy, Worker& worker, const Step& now) {
     times.synchronization += now_seconds() - begin;
   };
   turn(&Strategy::before_forward);
-  const bool good =
-      worker.compute(now);          // gradient → bucket → strategy.exchange(): by codecs, collectives or not at all
-  turn(&Strategy::after_backward);  // by servers, peers, late, or not at all
+  const bool good = worker.compute(now);  // gradient → bucket → strategy.exchange(): a collective, or nothing
+  turn(&Strategy::after_backward);        // servers, peers, what is late, or nothing
   const double begin = now_seconds();
   if (good && !strategy.traits().owns_step && !strategy.skips_step()) worker.update(now);
   times.optimizer = now_seconds() - begin;
