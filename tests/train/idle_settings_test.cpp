@@ -20,6 +20,17 @@ TEST(IdleSettings, NameSettingsThatThereAre) {
   EXPECT_FALSE(idle_without(Config{}, "train.batch"));
 }
 
+TEST(IdleSettings, OfOtherDataAreKnown) {
+  const std::pair<const char*, const char*> idle[] = {{"data.image_size", "fashion-mnist"},
+                                                      {"data.image_size", "synthetic:3x8x8"},
+                                                      {"data.length", "fashion-mnist"},
+                                                      {"data.label_column", "synthetic:8"},
+                                                      {"data.test_fraction", "mnist"}};
+  for (const auto& [key, data] : idle) EXPECT_TRUE(idle_without(with({{"data", data}}), key)) << key << " on " << data;
+  for (const auto* data : {"sotu", "synthetic:text"}) EXPECT_FALSE(idle_without(with({{"data", data}}), "data.length"));
+  EXPECT_FALSE(idle_without(with({{"data", "nowhere.csv"}}), "data.label_column")) << "that it is not there is said";
+}
+
 TEST(IdleSettings, AreLeftAloneWhereTheyAct) {
   const std::pair<const char*, Config> acting[] = {
       {"sync.replicas", with({{"strategy", "ps-async"}, {"mesh", "data=2,pipe=2"}})},

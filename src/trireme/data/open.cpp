@@ -31,33 +31,84 @@ std::span<const Source> sources() {
        "trireme data get mnist"},
       {"cifar10", "50,000 and 10,000 colour images of things, 32x32, 10 classes", nullptr, open_cifar10,
        "trireme data get cifar10"},
-      {"sotu", "text: speeches of the presidents on the State of the Union, 10.8 MB", nullptr, open_corpus,
-       "trireme data get sotu"},
-      {"moby-dick", "text: the novel, 1.2 MB", nullptr, open_corpus, "trireme data get moby-dick"},
-      {"synthetic:SHAPE", "made up: synthetic:3x32x32,classes=10,samples=50000 or synthetic:text,vocabulary=256",
-       is_synthetic, open_synthetic},
+      {"sotu",
+       "text: speeches of the presidents on the State of the Union, 10.8 MB",
+       nullptr,
+       open_corpus,
+       "trireme data get sotu",
+       {},
+       kLength | kTestFraction},
+      {"moby-dick",
+       "text: the novel, 1.2 MB",
+       nullptr,
+       open_corpus,
+       "trireme data get moby-dick",
+       {},
+       kLength | kTestFraction},
+      {"synthetic:SHAPE",
+       "made up: synthetic:3x32x32,classes=10,samples=50000 or synthetic:text,vocabulary=256",
+       is_synthetic,
+       open_synthetic,
+       {},
+       {},
+       kLength},
       {"FOLDER of IDX", "train-images-idx3-ubyte, train-labels-idx1-ubyte, the same with t10k-; plain or .gz",
        takes<is_idx>, path<open_idx>},
       {"FOLDER of CIFAR", "data_batch_*.bin and test_batch.bin", takes<is_cifar>, path<open_cifar>},
-      {"FOLDER of arrays", "x_train.npy, y_train.npy, perhaps x_test.npy, y_test.npy", takes<is_npy>, path<open_npy>},
-      {"FOLDER of images", "train/CLASS/*.png or .jpg, test/CLASS/…; or only CLASS/…", takes<is_image_folder>,
-       path<open_image_folder>},
-      {"FILE.npz", "arrays x_train, y_train, perhaps x_test, y_test", takes<is_npz>, path<open_npz>},
-      {"FILE.csv", "numbers and a class, by default in the last column", takes<is_csv>, path<open_csv>},
-      {"FILE.txt", "UTF-8 text, to predict the next symbol", takes<is_text>, path<open_text>},
+      {"FOLDER of arrays",
+       "x_train.npy, y_train.npy, perhaps x_test.npy, y_test.npy",
+       takes<is_npy>,
+       path<open_npy>,
+       {},
+       {},
+       kTestFraction},
+      {"FOLDER of images",
+       "train/CLASS/*.png or .jpg, test/CLASS/…; or only CLASS/…",
+       takes<is_image_folder>,
+       path<open_image_folder>,
+       {},
+       {},
+       kImageSize | kTestFraction},
+      {"FILE.npz",
+       "arrays x_train, y_train, perhaps x_test, y_test",
+       takes<is_npz>,
+       path<open_npz>,
+       {},
+       {},
+       kTestFraction},
+      {"FILE.csv",
+       "numbers and a class, by default in the last column",
+       takes<is_csv>,
+       path<open_csv>,
+       {},
+       {},
+       kLabelColumn | kTestFraction},
+      {"FILE.txt",
+       "UTF-8 text, to predict the next symbol",
+       takes<is_text>,
+       path<open_text>,
+       {},
+       {},
+       kLength | kTestFraction},
   };
   return kList;
 }
 
+const Source* find_source(std::string_view spec) {
+  for (const auto& source : sources()) {
+    if (source.takes != nullptr ? source.takes(spec) : source.name == spec) return &source;
+  }
+  return nullptr;
+}
+
 Splits open(std::string_view spec, const OpenOptions& options) {
   std::error_code error;
-  for (const auto& source : sources()) {
-    if (source.takes != nullptr ? !source.takes(spec) : source.name != spec) continue;
-    if (!source.get.empty() && !std::filesystem::is_directory(folder_of(source.name, options), error)) {
-      throw DataError(fmt::format("{} is not here: no folder {}; `{}` brings it", source.name,
-                                  folder_of(source.name, options).string(), source.get));
+  if (const auto* source = find_source(spec)) {
+    if (!source->get.empty() && !std::filesystem::is_directory(folder_of(source->name, options), error)) {
+      throw DataError(fmt::format("{} is not here: no folder {}; `{}` brings it", source->name,
+                                  folder_of(source->name, options).string(), source->get));
     }
-    return source.open(spec, options);
+    return source->open(spec, options);
   }
   if (std::filesystem::exists(Path(spec), error)) {
     throw DataError(fmt::format("{}: not a data set in any known format; `trireme data list` shows them", spec));

@@ -20,6 +20,9 @@ struct OpenOptions {
   std::uint64_t seed = 1;       // of augmentation and of the split
 };
 
+// Which of the options mean something for a source.
+enum Heeds : unsigned { kNone = 0, kImageSize = 1, kLabelColumn = 2, kLength = 4, kTestFraction = 8 };
+
 // One line of the list.
 struct Source {
   std::string_view name;  // as written on the command line
@@ -28,9 +31,12 @@ struct Source {
   Splits (*open)(std::string_view spec, const OpenOptions& options);
   std::string_view get = {};     // the command that brings what is not here; empty: nothing to bring
   std::string_view folder = {};  // where that command puts it; empty: the cache folder
+  unsigned heeds = kNone;        // of Heeds
 };
 
 std::span<const Source> sources();
+// The one that opens this; null where none does.
+const Source* find_source(std::string_view spec);
 
 // Throws ConfigError for a name nobody knows, DataError naming file and place for what is missing or broken.
 Splits open(std::string_view spec, const OpenOptions& options = {});

@@ -179,6 +179,22 @@ void at_least(std::string_view flag, double value, double least) {
   if (!(value >= least)) throw ConfigError(fmt::format("{}: {} is below {}", flag, value, least));
 }
 
+void at_most(std::string_view flag, std::int64_t value, std::int64_t most) {
+  if (value > most) throw ConfigError(fmt::format("{}: {} is above {}, the most", flag, value, most));
+}
+
+// What is allocated or counted by it must fit.
+void check_sizes(const Config& config) {
+  at_most("--image-size", config.image_size, 8192);  // of a side; as many pixels as an image may have
+  at_most("--length", config.length, 1 << 20);
+  at_most("--micro-batches", config.micro_batches, 1 << 20);
+  at_most("--chunks", config.chunks, 1024);
+  at_most("--lanes", config.lanes, 1024);
+  at_most("--replicas", config.replicas, 4096);
+  at_most("--keep-last", config.keep_last, 1 << 20);
+  at_most("--evals-per-epoch", config.evals_per_epoch, std::numeric_limits<std::int32_t>::max());
+}
+
 // More processes or threads than this only wait for each other, and the host may run out of them.
 std::int64_t most_here(std::int64_t per_core) { return std::max<std::int64_t>(64, per_core * net::usable_cores()); }
 
@@ -367,6 +383,7 @@ void check(const Config& config) {
   one_of("--on-nan", config.on_nan, {"stop", "skip"});
   one_of("--autocast", config.autocast, {"none", "bf16"});
   one_of("--exchange", config.exchange, {"auto", "background", "inline"});
+  check_sizes(config);
   plan::parse_bucket_plan(config.bucket_plan);
   Straggle{config.straggle};
   check_strategy(config);

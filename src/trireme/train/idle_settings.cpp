@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "trireme/data/open.h"
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/sync/strategies.h"
@@ -54,6 +55,13 @@ bool syncs_vertically(const Config& config) {
   return !config.vertical_sync || (uses_mesh(config) && config.pipeline == "pipedream");
 }
 
+// Data that nobody knows is refused elsewhere.
+template <unsigned Option>
+bool data_heeds(const Config& config) {
+  const auto* source = data::find_source(config.data);
+  return !source || (source->heeds & Option) != 0;
+}
+
 struct IdleRow {
   std::string_view key;
   bool (*acts)(const Config&);
@@ -66,6 +74,10 @@ constexpr std::string_view kServers = "a --strategy ps-*", kMesh = "--mesh, --sh
                            kAllReduce = "an all-reduce: on a --mesh, or with another --strategy than ps-*";
 
 constexpr IdleRow kIdleRows[] = {
+    {"data.image_size", data_heeds<data::kImageSize>, "a folder of images as --data"},
+    {"data.length", data_heeds<data::kLength>, "text as --data"},
+    {"data.label_column", data_heeds<data::kLabelColumn>, "a CSV file as --data"},
+    {"data.test_fraction", data_heeds<data::kTestFraction>, "--data that has no test part"},
     {"sync.servers", at_servers, kServers},
     {"sync.replicas", at_servers, kServers},
     {"sync.lease", at_servers, kServers},
