@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tests/data/files.h"
@@ -66,6 +67,26 @@ TEST_F(Csv, ErrorsNameLineAndColumn) {
   EXPECT_NE(error("1\n2\n").find("one column"), std::string::npos);
   EXPECT_THROW(read("1,2,a\n3,4,b\n", {.label_column = "colour"}), ConfigError);
   EXPECT_THROW(read("1,2,a\n3,4,b\n", {.test_fraction = 1}), ConfigError);
+}
+
+TEST_F(Csv, ColumnsThatAreNoClassesAreRefused) {
+  std::string prices, numbers, fractions;
+  for (int i = 0; i < 600; ++i) {
+    prices += fmt::format("{},{}\n", i % 7, 250000 + 13 * i);
+    numbers += fmt::format("{},house {}\n", i % 7, i);
+    fractions += fmt::format("{},{}\n", i % 7, 0.5 * (i % 5));
+  }
+  EXPECT_NE(error(prices).find("600 different classes in 600 lines, such as '250000'"), std::string::npos);
+  EXPECT_NE(error(numbers).find("600 different classes"), std::string::npos);
+  EXPECT_NE(error(fractions).find("'0.5' in the column of the classes is no class"), std::string::npos);
+  EXPECT_EQ(read(fractions, {.label_column = "1"}).train->shape().classes, 7) << "the other column";
+}
+
+TEST_F(Csv, ErrorsQuoteTheBeginningOfALongField) {
+  const auto said = error("1,2,a\n3," + std::string(20 << 20, 'x') + ",b\n");
+  EXPECT_NE(said.find(":2:2: 'xxx"), std::string::npos) << said.substr(0, 200);
+  EXPECT_NE(said.find("x…' is not a finite number"), std::string::npos);
+  EXPECT_LT(said.size(), 400u);
 }
 
 TEST_F(Csv, AnyBytesOpenOrAreAnError) {

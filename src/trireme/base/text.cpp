@@ -78,6 +78,13 @@ std::string printable(std::string_view text) {
   return out;
 }
 
+std::string clipped(std::string_view text) {
+  constexpr std::size_t kMostShown = 80;
+  std::size_t at = 0;
+  for (std::size_t shown = 0; at < text.size() && shown < kMostShown; ++shown) next_code_point(text, at);
+  return printable(text.substr(0, at)) + (at < text.size() ? "…" : "");
+}
+
 std::string labelled(std::string_view label, int indent, std::string_view text, int width) {
   std::string out(label);
   int column = display_width(label);

@@ -32,10 +32,12 @@ void check_command(const CLI::App& app, const std::vector<std::string>& words, s
                                 fmt::join(names, ", ")));
 }
 
-// LibTorch's messages go on for pages; the first line says what is wrong.
+// LibTorch's messages go on for pages; the first line says what is wrong, and its beginning where it quotes a file.
 int fail(const char* text, int code) {
-  const std::string_view all(text);
-  std::fprintf(stderr, "trireme: %s\n", std::string(all.substr(0, all.find('\n'))).c_str());
+  constexpr std::size_t kMostShown = 4000;
+  const std::string_view all(text), line = all.substr(0, all.find('\n'));
+  std::fprintf(stderr, "trireme: %s%s\n", std::string(line.substr(0, kMostShown)).c_str(),
+               line.size() > kMostShown ? " …" : "");
   return code;
 }
 

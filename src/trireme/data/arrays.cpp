@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <set>
 
 #include "trireme/data/formats.h"
 #include "trireme/data/npy.h"
@@ -50,6 +51,11 @@ std::vector<std::int64_t> labels_of(const Path& where, const Array& array, std::
     if (labels[i] < 0 || labels[i] > 1000000) {
       bad_file(where, fmt::format("label {} of sample {} is out of range: 0 to 1000000", labels[i], i));
     }
+  }
+  if (const auto different = std::set(labels.begin(), labels.end()).size();
+      too_many_classes(different, labels.size())) {
+    bad_file(where, fmt::format("{} different labels of {} samples are too many to learn; they must be classes",
+                                different, labels.size()));
   }
   return labels;
 }

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "trireme/base/error.h"
+#include "trireme/base/text.h"
 #include "trireme/data/formats.h"
 #include "trireme/data/input.h"
 #include "trireme/data/stored.h"
@@ -113,7 +114,7 @@ void add_row(const Path& path, std::size_t line, const Fields& fields, std::size
       continue;
     }
     const auto value = as_number(field);
-    if (!value) bad_field(path, line, column + 1, fmt::format("'{}' is not a finite number", field));
+    if (!value) bad_field(path, line, column + 1, fmt::format("'{}' is not a finite number", clipped(field)));
     table.values.push_back(*value);
   }
 }
@@ -153,6 +154,22 @@ std::vector<std::string> name_classes(std::vector<std::string> names) {
     });
   }
   return names;
+}
+
+// Continuous values, or numbers and names of the lines, would make a classifier that cannot learn.
+void check_classes(const Path& path, const std::vector<std::string>& names, std::size_t lines) {
+  for (const auto& name : names) {
+    const auto value = as_number(name);
+    if (!value || *value == std::floor(*value)) continue;
+    bad_file(path, fmt::format("'{}' in the column of the classes is no class but a number with a fraction, and values "
+                               "are not predicted; name the column of the classes with --label-column",
+                               clipped(name)));
+  }
+  if (!too_many_classes(names.size(), lines)) return;
+  bad_file(path,
+           fmt::format("{} different classes in {} lines, such as '{}', are too many to learn; name the column of "
+                       "the classes with --label-column",
+                       names.size(), lines, clipped(names.front())));
 }
 
 Samples<float> samples_of(Table table, const std::vector<std::string>& names) {
@@ -195,6 +212,7 @@ bool is_csv(const Path& path) {
 Splits open_csv(const Path& path, const OpenOptions& options) {
   auto table = read_table(path, options.label_column);
   const auto names = name_classes(table.kinds);
+  check_classes(path, names, table.kinds.size());
   auto train = samples_of(std::move(table), names);
   auto test = split_off(train, options.test_fraction, options.seed);
   std::vector<float> mean, deviation;

@@ -72,6 +72,11 @@ std::int64_t count_classes(const std::vector<std::int64_t>& labels) {
   return labels.empty() ? 0 : *std::max_element(labels.begin(), labels.end()) + 1;
 }
 
+bool too_many_classes(std::size_t different, std::size_t samples) {
+  constexpr std::size_t kAlwaysTaken = 10;  // small tables, as in examples
+  return different > kAlwaysTaken && 2 * different > samples;
+}
+
 template <typename T>
 Samples<T> split_off(Samples<T>& samples, double fraction, std::uint64_t seed) {
   if (!(fraction > 0 && fraction < 1)) throw ConfigError("the test fraction must lie between 0 and 1");

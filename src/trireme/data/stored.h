@@ -28,6 +28,10 @@ struct Samples {
 // The number of classes that labels from 0 up need.
 std::int64_t count_classes(const std::vector<std::int64_t>& labels);
 
+// Whether so many different labels of so many samples can hardly be classes: numbers or names of the samples
+// themselves.
+bool too_many_classes(std::size_t different, std::size_t samples);
+
 // Takes a fraction of the samples out, drawn by seed; at least one where there are two. Both parts stay in order.
 template <typename T>
 Samples<T> split_off(Samples<T>& samples, double fraction, std::uint64_t seed);
