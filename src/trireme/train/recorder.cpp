@@ -65,6 +65,7 @@ void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, c
     trace(outcome, exchange, optimizer_s, place.step);
   }
   if (!writes_) return;
+  divergence_.step(outcome.loss);
   auto shown = progress;
   shown.samples_per_second = samples_ / std::max(seconds_, 1e-9);
   shown.loss = outcome.loss;
@@ -216,6 +217,8 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
     summary["target_seconds"] =
         place.target_seconds >= 0 ? nlohmann::json(place.target_seconds) : nlohmann::json(nullptr);
   }
+  const auto diverged = divergence_.verdict(test.loss);
+  if (!diverged.empty()) summary["diverged"] = diverged;
   write_run_file(folder_ / "run.json", {{"status", status}, {"config", to_json(config_)}, {"summary", summary}});
   std::vector<std::string> files{"run.json", "metrics.jsonl"};
   if (config_.trace_steps > 0) files.push_back("trace.json");
@@ -226,6 +229,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   if (straggler) progress_->message(straggler->text());
   progress_->message(prediction.line());
   progress_->summary({mean, test.accuracy, place.train_seconds, place.step, rate, config_.out, files});
+  if (!diverged.empty()) fmt::print(stderr, "trireme: {}\n", diverged);  // also where the run is quiet
   summary["out"] = config_.out;
   summary["status"] = status;
   return summary;

@@ -12,6 +12,7 @@
 #include "trireme/grad/data_parallel.h"
 #include "trireme/train/accounts.h"
 #include "trireme/train/config.h"
+#include "trireme/train/divergence.h"
 #include "trireme/train/evaluate.h"
 #include "trireme/train/event_writer.h"
 #include "trireme/train/gradients.h"
@@ -31,6 +32,8 @@ class Recorder {
            Verbosity verbosity);
 
   void header(const RunHeader& header);
+  // The loss of one who has learned nothing.
+  void set_chance(double loss) { divergence_.set_chance(loss); }
   // After each step. `optimizer_s` and the whole step in seconds, this worker's.
   // `samples` of all workers; of `progress` where in the run this is.
   void step(const StepOutcome& outcome, const ExchangeTimes& exchange, const Place& place, double samples,
@@ -71,6 +74,7 @@ class Recorder {
   // Of the epoch at hand.
   Part epoch_;
   double epoch_begin_s_ = 0;  // of training
+  Divergence divergence_;
 };
 
 }  // namespace trireme::train

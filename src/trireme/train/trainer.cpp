@@ -62,6 +62,7 @@ class Run {
     prediction_.emplace(config, world_, crew_, *strategy_, 4 * parameter_count(*work.model), total, options.predicted);
     start_feeding();
     recorder_.emplace(config, everyone_, workers_.rank(), resumed_, options.verbosity);
+    recorder_->set_chance(std::log(static_cast<double>(work.data.train->shape().classes)));
     if (workers_.rank() == 0) {
       checkpoints_.emplace(config.out, static_cast<int>(config.keep_last), /*keep_best=*/true);
       checkpoints_->forget_after(resumed_ ? place_.step : -1);
