@@ -3,6 +3,8 @@
 #include <ATen/autocast_mode.h>
 #include <torch/version.h>
 
+#include <cstdlib>
+
 namespace trireme {
 namespace {
 
@@ -28,6 +30,12 @@ void enable(torch::DeviceType device, bool on) {
 #endif
 
 }  // namespace
+
+void avoid_amx() {
+#if TORCH_VERSION_MAJOR < 2
+  if (!std::getenv("ONEDNN_MAX_CPU_ISA")) setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
+#endif
+}
 
 Autocast::Autocast(torch::DeviceType device, bool on) : device_(device), before_(enabled(device)) {
   enable(device_, on);

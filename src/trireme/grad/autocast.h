@@ -17,4 +17,8 @@ class Autocast {
   bool before_;
 };
 
+// Keeps oneDNN from AMX, where the one LibTorch 1.13 comes with ends the process with SIGILL. First in main, before
+// other threads and before LibTorch computes; DNNL_MAX_CPU_ISA and ONEDNN_MAX_CPU_ISA go before it.
+void avoid_amx();
+
 }  // namespace trireme

@@ -7,6 +7,7 @@
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/program.h"
 #include "trireme/cli/torch/command.h"
+#include "trireme/grad/autocast.h"
 
 namespace trireme::cli {
 namespace {
@@ -16,6 +17,7 @@ const std::vector<std::string>& program_arguments() { return given_arguments; }
 }  // namespace trireme::cli
 
 int main(int argc, char** argv) {
+  trireme::avoid_amx();
   CLI::App app{"Trireme: distributed deep-learning training for C++ on LibTorch", "trireme"};
   app.require_subcommand(1);
   trireme::cli::add_train(app);
