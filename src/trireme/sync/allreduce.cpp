@@ -52,7 +52,8 @@ Kind allreduce() {
                      .of = Exchange::Of::gradient,
                      .start = Moment::in_backward,
                      .wait = Moment::after_backward}};
-          }};
+          },
+          .exact = {{""}}};
 }
 
 }  // namespace trireme::sync

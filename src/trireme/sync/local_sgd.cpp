@@ -48,7 +48,8 @@ Kind local_sgd() {
           .course = [](const Values& values, const CourseAt& at) -> Course {
             if (!is_last_of(values.integer("H"), at.step)) return {};
             return {mean(Exchange::Of::model, Moment::after_step, Moment::after_step)};
-          }};
+          },
+          .exact = {{"H=1", Kind::Exact::Where::plain_sgd}}};
 }
 
 }  // namespace trireme::sync

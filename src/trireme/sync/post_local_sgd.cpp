@@ -93,7 +93,8 @@ Kind post_local_sgd() {
             }
             course.push_back(lay_out());
             return course;
-          }};
+          },
+          .exact = {{"warmup=1", Kind::Exact::Where::equal_batches}}};
 }
 
 }  // namespace trireme::sync

@@ -15,7 +15,8 @@ Kind ps_bsp() {
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<ServerWorker>(around, ps::Consistency::bsp());
           },
-          .course = [](const Values&, const CourseAt&) { return server_course(ps::Consistency::bsp()); }};
+          .course = [](const Values&, const CourseAt&) { return server_course(ps::Consistency::bsp()); },
+          .exact = {{""}}};
 }
 
 }  // namespace trireme::sync

@@ -25,7 +25,8 @@ Kind ps_ssp() {
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<ServerWorker>(around, consistency_of(values));
           },
-          .course = [](const Values& values, const CourseAt&) { return server_course(consistency_of(values)); }};
+          .course = [](const Values& values, const CourseAt&) { return server_course(consistency_of(values)); },
+          .exact = {{"s=0"}}};
 }
 
 }  // namespace trireme::sync

@@ -172,7 +172,8 @@ Kind stale_allreduce() {
           course.push_back(pass(Moment::before_forward, 4));
         }
         return course;
-      }};
+      },
+      .exact = {{"s=0"}}};
 }
 
 }  // namespace trireme::sync

@@ -46,6 +46,16 @@ struct Kind {
   Course (*course)(const Values& values, const CourseAt& at);
   // Of Traits, where settings say how many; null: as the traits say.
   int (*learners)(const Values& values) = nullptr;
+  // With which settings it gives the weights of one worker that takes the batches of all, to rounding, and where:
+  struct Exact {
+    std::string_view settings;  // "s=0"; "": whatever they are
+    enum class Where {
+      always,
+      equal_batches,  // all workers have as many samples in every step
+      plain_sgd,      // that, and each steps by sgd without momentum and without clipping
+    } where = Where::always;
+  };
+  std::vector<Exact> exact = {};  // none: it never does
 };
 
 // All of them, in the order of the documentation.
