@@ -24,7 +24,7 @@ bool wants_torch(int argc, char** argv) {
 
 // Some benchmarks are commands of their own.
 void join_bench_words(std::vector<std::string>& words) {
-  constexpr std::array<std::string_view, 5> kOwn{"ps", "ps-soak", "codec", "predict", "simulate"};
+  constexpr std::array<std::string_view, 6> kOwn{"ps", "ps-soak", "codec", "equal", "predict", "simulate"};
   if (words.size() < 2 || words[0] != "bench" || std::ranges::find(kOwn, words[1]) == kOwn.end()) return;
   words[1] = "bench-" + words[1];
   words.erase(words.begin());
@@ -54,6 +54,7 @@ int main(int argc, char** argv) try {
   trireme::cli::add_bench_codec(app);
   trireme::cli::add_bench_simulate(app);
   trireme::cli::add_bench_predict(app);
+  trireme::cli::add_bench_equal(app);
   trireme::cli::add_ps_soak(app);
   auto words = trireme::cli::normalize_arguments(argc, argv);
   join_bench_words(words);

@@ -81,17 +81,34 @@ Output::Output() : fd_(::memfd_create("trireme-bench-output", MFD_CLOEXEC)) {
 
 Output::~Output() { ::close(fd_); }
 
-std::string Output::first_line() const {
+namespace {
+
+// Launchers frame their messages with rulers.
+bool tells(std::string_view line) { return line.find_first_not_of("-= \t\r") != line.npos; }
+
+std::vector<std::string> telling_lines(int fd, off_t from) {
   char buffer[8192];
-  ssize_t n = ::pread(fd_, buffer, sizeof buffer, 0);
+  ssize_t n = ::pread(fd, buffer, sizeof buffer, from);
   std::string_view text(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
+  std::vector<std::string> lines;
   while (!text.empty()) {
     auto line = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(text.size(), line.size() + 1));
-    // Launchers frame their messages with rulers.
-    if (line.find_first_not_of("-= \t\r") != std::string_view::npos) return std::string(line);
+    if (tells(line)) lines.emplace_back(line);
   }
-  return "";
+  return lines;
+}
+
+}  // namespace
+
+std::string Output::first_line() const {
+  const auto lines = telling_lines(fd_, 0);
+  return lines.empty() ? "" : lines.front();
+}
+
+std::string Output::last_line() const {
+  const auto lines = telling_lines(fd_, std::max<off_t>(0, ::lseek(fd_, 0, SEEK_END) - 8192));
+  return lines.empty() ? "" : lines.back();
 }
 
 }  // namespace trireme::bench

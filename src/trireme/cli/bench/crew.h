@@ -52,6 +52,8 @@ class Output {
   int fd() const { return fd_; }
   // The first line that tells something, for error messages; empty when there is none.
   std::string first_line() const;
+  // The last, likewise.
+  std::string last_line() const;
 
  private:
   int fd_;
