@@ -92,8 +92,9 @@ void add_bench_equal(CLI::App& app) {
   command->add_option("--seed", flags->seed, "Of the combinations")->capture_default_str();
   command->add_option("--count", flags->count, "How many are tried; 0: without end")->capture_default_str();
   command->add_option("--only", flags->only, "The number of one combination, to try it again");
-  command->add_option("--models", flags->models,
-                      fmt::format("Some of: {} (all)", fmt::join(bench::equal_models(), ", ")));
+  command->add_option(
+      "--models", flags->models,
+      fmt::format("Some of: {} ({})", fmt::join(bench::equal_models(), ", "), fmt::join(bench::smooth_models(), ", ")));
   command->add_flag("--json", flags->json, "One JSON object a line");
   command->callback([flags] { run_equal(*flags); });
 }

@@ -22,8 +22,9 @@ struct Combination {
   Flags command(std::size_t k, const std::string& out) const;
 };
 
-// The models that are tried.
+// The models that can be tried, and those of them that are unless others are asked for.
 const std::vector<std::string>& equal_models();
+const std::vector<std::string>& smooth_models();
 
 // The number-th of a seed's. Those that the program refuses are drawn, too: who refuses what is its own business.
 Combination draw_combination(std::uint64_t seed, std::uint64_t number, const std::vector<std::string>& models);

@@ -1,0 +1,40 @@
+// The fast core of `trireme bench equal`: some of its combinations, over and over the same.
+#include <cstdio>
+
+#include "tests/cli_torch/training.h"
+
+namespace trireme::test {
+namespace {
+
+struct EqualCase {
+  int seed, number;
+};
+
+void PrintTo(const EqualCase& which, std::ostream* to) { *to << which.seed << "_" << which.number; }
+
+class BenchEqual : public ::testing::TestWithParam<EqualCase> {};
+
+nlohmann::json equal_line(const EqualCase& which) {
+  const auto command = fmt::format("{} bench equal --json --models mlp --seed {} --only {} 2>&1", TRIREME_MAIN_PROGRAM,
+                                   which.seed, which.number);
+  std::string out;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  for (int byte; (byte = std::fgetc(pipe)) != EOF;) out += static_cast<char>(byte);
+  ::pclose(pipe);
+  return nlohmann::json::parse(out.substr(0, out.find('\n')), nullptr, /*allow_exceptions=*/false);
+}
+
+TEST_P(BenchEqual, EndsAsOneWorkerDoes) {
+  const auto line = equal_line(GetParam());
+  ASSERT_TRUE(line.is_object());
+  EXPECT_EQ(line["verdict"], "equal") << line.dump(2);
+  EXPECT_LE(line["off_by"], line["bound"]);
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, BenchEqual,
+                         ::testing::Values(EqualCase{3, 1}, EqualCase{3, 5}, EqualCase{3, 6}, EqualCase{3, 8},
+                                           EqualCase{3, 9}, EqualCase{4, 3}, EqualCase{4, 5}, EqualCase{5, 0},
+                                           EqualCase{5, 3}, EqualCase{5, 8}));
+
+}  // namespace
+}  // namespace trireme::test
