@@ -52,8 +52,8 @@ std::vector<double> mean_of_inputs(int ranks) {
 
 // `rounds` means of the same inputs; of every rank, the results of all.
 using Results = std::vector<std::vector<std::vector<float>>>;
-using Exchange = std::function<void(CompressedMean&, std::span<float>, int round)>;
-Results run(int ranks, const std::string& codec, int rounds, const Exchange& exchange, Op op = Op::avg) {
+using TakeRound = std::function<void(CompressedMean&, std::span<float>, int round)>;
+Results run(int ranks, const std::string& codec, int rounds, const TakeRound& exchange, Op op = Op::avg) {
   Results results(static_cast<std::size_t>(ranks));
   run_threads(ranks, [&](Communicator& world) {
     CompressedMean mean(world, kTensors, {.rules = {codec}}, op);

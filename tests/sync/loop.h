@@ -18,6 +18,7 @@
 #include "trireme/net/inproc.h"
 #include "trireme/ps/coordinator.h"
 #include "trireme/ps/server.h"
+#include "trireme/sync/clip.h"
 #include "trireme/sync/flat_exchange.h"
 #include "trireme/sync/hogwild.h"
 #include "trireme/sync/run_step.h"
@@ -108,35 +109,43 @@ inline void compute(Communicator& world, Strategy& strategy, const Losses& losse
 
 class FlatWorker : public Worker {
  public:
-  FlatWorker(Communicator& world, Strategy& strategy, const Losses& losses, const Learner& learner)
-      : world_(world), strategy_(strategy), losses_(losses), learner_(learner) {}
+  FlatWorker(Communicator& world, Strategy& strategy, const Losses& losses, const Learner& learner, double clip = 0)
+      : world_(world),
+        strategy_(strategy),
+        losses_(losses),
+        learner_(learner),
+        clip_(stricter(clip, strategy.most_norm())) {}
   bool compute(const Step& step) override {
     test::compute(world_, strategy_, losses_, learner_, world_.rank(), step.number);
     return true;
   }
-  void update(const Step& step) override { descend(learner_, step.lr); }
+  void update(const Step& step) override {
+    shorten(learner_.gradient(), clip_);
+    descend(learner_, step.lr);
+  }
 
  private:
   Communicator& world_;
   Strategy& strategy_;
   const Losses losses_;
   const Learner& learner_;
+  const double clip_;
 };
 
 // `watch(step, weights)` after every step.
 inline void train(Communicator& world, Strategy& strategy, const Losses& losses, const Learner& learner,
                   std::int64_t steps, double lr,
-                  const std::function<void(std::int64_t, std::span<const float>)>& watch = {}) {
+                  const std::function<void(std::int64_t, std::span<const float>)>& watch = {}, double clip = 0) {
   const std::vector<Replica> replicas{learner.replica(strategy)};
   strategy.begin(replicas);
-  FlatWorker worker(world, strategy, losses, learner);
+  FlatWorker worker(world, strategy, losses, learner, clip);
   for (std::int64_t number = 0; number < steps; ++number) {
     run_step(strategy, worker, {number, lr});
     if (watch) watch(number, learner.weights());
     // Those at their own pace share out the batches: none is done before another begins, even on a loaded machine.
     if (strategy.traits().own_pace && number % 8 == 7) world.barrier();
   }
-  while (strategy.drain()) descend(learner, lr);
+  while (strategy.drain()) worker.update({steps, lr});
   strategy.finish();
 }
 
@@ -175,7 +184,7 @@ using World = std::vector<std::unique_ptr<net::Transport>>;
 
 // Runs a strategy with one learner per worker. The model is asked for after step `model_after`.
 inline Traces run(World world_of_threads, const std::string& text, const Losses& losses, std::int64_t steps, double lr,
-                  std::int64_t model_after = -1) {
+                  std::int64_t model_after = -1, double clip = 0) {
   const auto ranks = world_of_threads.size();
   Traces traces;
   traces.after_step.resize(ranks);
@@ -194,16 +203,20 @@ inline Traces run(World world_of_threads, const std::string& text, const Losses&
                                  .seed = 7,
                                  .client = client.get(),
                                  .tensors = {{"w", kCount}},
-                                 .update = {.name = "sgd"}});
+                                 .update = {.name = "sgd"},
+                                 .clips = clip > 0});
     // Others write what this one would look at.
     const bool shared = choice.traits().shares_memory || choice.traits().owns_step;
-    train(world, *strategy, losses, learner, steps, lr, [&](std::int64_t step, std::span<const float> weights) {
-      if (!shared) traces.after_step[rank].push_back(values(weights));
-      if (step != model_after) return;
-      std::vector<float> out(kCount);
-      strategy->model(out);
-      traces.model[rank] = values(out);
-    });
+    train(
+        world, *strategy, losses, learner, steps, lr,
+        [&](std::int64_t step, std::span<const float> weights) {
+          if (!shared) traces.after_step[rank].push_back(values(weights));
+          if (step != model_after) return;
+          std::vector<float> out(kCount);
+          strategy->model(out);
+          traces.model[rank] = values(out);
+        },
+        clip);
     traces.result[rank] = values(learner.weights());
     traces.report[rank] = strategy->report();
     if (client) world.barrier();  // nobody leaves while others wait for it
@@ -212,8 +225,8 @@ inline Traces run(World world_of_threads, const std::string& text, const Losses&
   return traces;
 }
 inline Traces run(int ranks, const std::string& text, const Losses& losses, std::int64_t steps, double lr,
-                  std::int64_t model_after = -1) {
-  return run(net::inproc_world(ranks), text, losses, steps, lr, model_after);
+                  std::int64_t model_after = -1, double clip = 0) {
+  return run(net::inproc_world(ranks), text, losses, steps, lr, model_after, clip);
 }
 
 // ---- Oracles' arithmetic ----

@@ -20,6 +20,7 @@ using MaybeTensor = c10::optional<Tensor>;
 #endif
 
 thread_local SyncBatchNorm* current = nullptr;
+thread_local bool uncounted = false;
 
 // Of each channel, over all ranks.
 struct Statistics {
@@ -44,7 +45,7 @@ Statistics gather_statistics(Communicator& group, const Tensor& x) {
   const std::int64_t channels = x.size(1);
   const std::int64_t block = 2 * channels + 1;
   auto mine = torch::zeros({block}, torch::kFloat64);
-  double count = static_cast<double>(x.numel()) / std::max<std::int64_t>(channels, 1);
+  const double count = uncounted ? 0 : static_cast<double>(x.numel()) / std::max<std::int64_t>(channels, 1);
   mine[block - 1] = count;
   if (count > 0) {
     auto [variance, mean] = torch::var_mean(x.detach().to(torch::kFloat32), all_but_channels(x), /*unbiased=*/false);
@@ -92,6 +93,7 @@ class SyncNorm : public torch::autograd::Function<SyncNorm> {
     context->save_for_backward({x, weight, mean, torch::rsqrt(statistics.variance + epsilon).to(type)});
     context->saved_data["group"] = reinterpret_cast<std::int64_t>(&group);
     context->saved_data["count"] = statistics.count;
+    context->saved_data["uncounted"] = uncounted;
     return std::get<0>(torch::native_batch_norm(x, weight, bias, mean, variance, false, 0, epsilon));
   }
 
@@ -108,10 +110,13 @@ class SyncNorm : public torch::autograd::Function<SyncNorm> {
 
     auto sums = torch::cat({sum, product}).to(torch::kCPU, torch::kFloat64).contiguous();
     group.all_reduce(View(sums.data_ptr(), sums.numel(), DType::f64));
-    sums /= count;
+    sums /= std::max(count, 1.0);
     const std::int64_t channels = x.size(1);
-    auto dx = dy - per_channel(sums.narrow(0, 0, channels), x) -
-              normalized * per_channel(sums.narrow(0, channels, channels), x);
+    auto dx = dy.clone();
+    if (!context->saved_data["uncounted"].toBool()) {  // else the statistics do not depend on x
+      dx -=
+          per_channel(sums.narrow(0, 0, channels), x) + normalized * per_channel(sums.narrow(0, channels, channels), x);
+    }
     auto factor = weight.defined() ? inverse * weight.detach().to(inverse.options()) : inverse;
     dx *= per_channel(factor, x);
     auto like_weight = [&](const Tensor& value) { return weight.defined() ? value.to(weight.options()) : Tensor(); };
@@ -151,6 +156,9 @@ SyncBatchNorm::SyncBatchNorm(Communicator& world) : group_(group_of(world)), pre
   replace_operator();
   current = this;
 }
+
+SyncBatchNorm::Uncounted::Uncounted() : before_(uncounted) { uncounted = true; }
+SyncBatchNorm::Uncounted::~Uncounted() { uncounted = before_; }
 
 SyncBatchNorm::~SyncBatchNorm() {
   if (current == this) current = previous_;

@@ -22,6 +22,19 @@ class SyncBatchNorm {
 
   Communicator& group() { return group_; }
 
+  // While it lives, what this thread runs forward does not count, and takes part only because the others wait for it:
+  // for a rank without samples, with any sample and a loss of zero.
+  class Uncounted {
+   public:
+    Uncounted();
+    ~Uncounted();
+    Uncounted(const Uncounted&) = delete;
+    Uncounted& operator=(const Uncounted&) = delete;
+
+   private:
+    const bool before_;
+  };
+
  private:
   Communicator group_;
   SyncBatchNorm* previous_;

@@ -122,8 +122,8 @@ void Pipeline::step(const Batch& batch) {
   my.learn(batch.input);
   const auto samples = batch.input.size(0);
   my.first = my.kind.synchronous ? 0 : my.first + my.count;
-  my.count = static_cast<int>(
-      std::min<std::int64_t>(samples, batch.micro_batches > 0 ? batch.micro_batches : my.options.micro_batches));
+  my.count = static_cast<int>(std::min<std::int64_t>(
+      std::max<std::int64_t>(samples, 1), batch.micro_batches > 0 ? batch.micro_batches : my.options.micro_batches));
   for (int k = 0; k < my.count; ++k) {
     my.rows[my.first + k] = begin_of(samples, my.count, k + 1) - begin_of(samples, my.count, k);
   }

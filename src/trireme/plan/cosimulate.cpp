@@ -36,14 +36,6 @@ double mean_of(const std::map<std::int64_t, std::int64_t>& stale) {
 
 }  // namespace
 
-void shorten(std::span<float> gradient, double most) {
-  double square = 0;
-  for (float g : gradient) square += static_cast<double>(g) * static_cast<double>(g);
-  if (most <= 0 || !(square > most * most)) return;
-  const auto factor = static_cast<float>(most / std::sqrt(square));
-  for (float& g : gradient) g *= factor;
-}
-
 Learning cosimulate(const Cluster& cluster, const Job& job, const Lesson& lesson) {
   const int asked = job.workers > 0 ? job.workers : cluster.workers();
   const int workers = std::clamp(asked, 1, lesson.most_workers);

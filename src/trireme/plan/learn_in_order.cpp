@@ -91,7 +91,7 @@ class Replay {
     const auto worker = static_cast<std::size_t>(access.worker);
     Weights gradient(SmallModel::kCount);
     school_.model.gradient(read_[worker], access.worker, access.step, school_.lesson.batch, gradient);
-    shorten(gradient, pace_.clip);
+    sync::shorten(gradient, pace_.clip);
     if (pairs()) return optimizers_[worker].step(own_[worker], gradient, lr());
     for (float& g : gradient) g /= static_cast<float>(school_.workers);
     if (exchange_.what == Exchange::What::shared) return optimizers_[worker].step(shown_, gradient, lr());

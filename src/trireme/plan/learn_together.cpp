@@ -56,13 +56,12 @@ class Pupil : public sync::Worker {
       for (float& g : gradient) g /= static_cast<float>(world_.size());
     }
     sync::exchange_flat(*strategy_, of(gradients_[0]), SmallModel::tensors());
-    const double whole = traits.shares_gradient && !traits.in_backward ? world_.size() : 1;
-    for (auto& one : gradients_) shorten(of(one), pace_.clip / whole);
     return true;
   }
 
   void update(const sync::Step& step) override {
     for (std::size_t j = 0; j < replicas_.size(); ++j) {
+      sync::shorten(of(gradients_[j]), sync::stricter(pace_.clip, strategy_->most_norm()));
       optimizers_[j].step(of(weights_[j]), of(gradients_[j]), step.lr);
     }
   }

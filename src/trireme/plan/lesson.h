@@ -10,6 +10,7 @@
 #include "trireme/plan/cosimulate.h"
 #include "trireme/plan/never.h"
 #include "trireme/plan/small_model.h"
+#include "trireme/sync/clip.h"
 
 namespace trireme::plan {
 
@@ -29,9 +30,6 @@ struct Sgd {
     }
   }
 };
-
-// Makes a gradient as long as a pace allows; 0: any length.
-void shorten(std::span<float> gradient, double most);
 
 // A loss as it fell, looked at after so many samples of all workers. Smoothed, as single looks are noisy.
 class LossCurve {

@@ -15,7 +15,15 @@ namespace {
 using Compresses = sync::Kind::Compresses;
 using What = sync::Exchange::What;
 
-void check_codec(const Together& chosen, const sync::Kind& kind) {
+// Whether servers apply rounds: one mean of all workers' gradients after the other.
+bool in_rounds(const sync::Choice& strategy) {
+  return std::ranges::any_of(strategy.course(sync::CourseAt{}), [](const sync::Exchange& one) {
+    return one.what == What::push_pull && !one.clock.async && one.clock.s == 0;
+  });
+}
+
+void check_codec(const Together& chosen, const sync::Choice& strategy) {
+  const auto& kind = *strategy.kind;
   const compress::Rules rules(chosen.compress, chosen.compress_rule);
   if (rules.none()) return;
   if (kind.compresses == Compresses::nothing) {
@@ -25,6 +33,13 @@ void check_codec(const Together& chosen, const sync::Kind& kind) {
     }
     throw ConfigError(
         fmt::format("--compress: {} sends nothing that could be compressed; choose {}", kind.name, listed(able)));
+  }
+  // Servers in a compressed job send how weights differ from those before, and no mean.
+  if (chosen.clips && in_rounds(strategy)) {
+    throw ConfigError(fmt::format(
+        "--clip: the norm is of the mean that {} has at its servers, and codes do not bring that back; leave out "
+        "--compress, or choose --strategy allreduce",
+        kind.name));
   }
   if (!rules.takes_momentum()) return;
   if (kind.compresses == Compresses::models) {
@@ -88,7 +103,7 @@ void check_together(const Together& chosen) {
     throw ConfigError(
         fmt::format("--strategy {}: workers must share their memory; add --launch threads", strategy.kind->name));
   }
-  check_codec(chosen, *strategy.kind);
+  check_codec(chosen, strategy);
   if (chosen.on_mesh) check_mesh(chosen, strategy);
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "trireme/base/error.h"
@@ -35,6 +36,11 @@ Update make_momentum(const UpdateSpec& spec) {
             kernels::sgd(x.weights.data(), x.gradient.data(), x.state[0].data(), x.weights.size(), constants);
           },
           rounds_of(constants)};
+}
+
+// The gradient itself: workers step by what they pull.
+Update make_mean(const UpdateSpec&) {
+  return {0, [](const Piece& x) { std::ranges::copy(x.gradient, x.weights.begin()); }, {}};
 }
 
 kernels::Adam adam_constants(const UpdateSpec& spec, bool decoupled, double lr, double t) {
@@ -99,6 +105,7 @@ const UpdateMakers& built_in_updates() {
   static const UpdateMakers makers{
       {"sgd", make_sgd},
       {"momentum", make_momentum},
+      {"mean", make_mean},
       {"adam", [](const UpdateSpec& spec) { return adam(spec, false); }},
       {"adamw", [](const UpdateSpec& spec) { return adam(spec, true); }},
   };

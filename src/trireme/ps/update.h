@@ -47,7 +47,7 @@ inline constexpr int kMostStates = 8;
 using UpdateMaker = std::function<Update(const UpdateSpec&)>;
 using UpdateMakers = std::map<std::string, UpdateMaker, std::less<>>;
 
-// sgd, momentum, adam, adamw.
+// sgd, momentum, adam, adamw; mean: weights become the mean of a round's gradients.
 const UpdateMakers& built_in_updates();
 // From `own`, else a built-in one. Throws ConfigError that lists the names, or says which value is wrong.
 Update make_update(const UpdateSpec& spec, const UpdateMakers& own = {});

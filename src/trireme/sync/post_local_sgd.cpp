@@ -29,6 +29,7 @@ class PostLocalSgd : public OneLearner {
 
   void start() override { models_.start(weights_); }
   bool meets(std::int64_t step) const override { return phases_.gradients(step) || phases_.models(step); }
+  bool averages(std::int64_t step) const override { return phases_.gradients(step); }
   void after_backward(const Step& step) override {
     if (!phases_.gradients(step.number)) return;
     Waiting waiting(report_);

@@ -11,9 +11,10 @@ class Worker {
  public:
   virtual ~Worker() = default;
   // Forward and backward. Every gradient that is ready goes to its bucket, every full bucket to the strategy's
-  // exchange; returns when all have arrived. False: they are not to be used, for some are not finite.
+  // exchange; returns when all have arrived. False: they are not to be used, for some are not finite. Clipped only
+  // where the step is not this worker's: else what it steps by is, and that may be another.
   virtual bool compute(const Step& step) = 0;
-  // The optimizer's step, with the gradients that are in place.
+  // The optimizer's step, with the gradients that are in place, clipped.
   virtual void update(const Step& step) = 0;
   // Before and after each of the strategy's turns, where weights must be brought to it and back.
   virtual void lend() {}
@@ -38,7 +39,8 @@ inline StepTimes run_step(Strategy& strategy, Worker& worker, const Step& now) {
   const bool good = worker.compute(now);  // gradient → bucket → strategy.exchange(): a collective, or nothing
   turn(&Strategy::after_backward);        // servers, peers, what is late, or nothing
   const double begin = now_seconds();
-  if (good && !strategy.traits().owns_step && !strategy.skips_step()) worker.update(now);
+  const bool steps = (good || strategy.averages(now.number)) && !strategy.skips_step();
+  if (steps && !strategy.traits().owns_step) worker.update(now);
   times.optimizer = now_seconds() - begin;
   turn(&Strategy::after_step);
   return times;

@@ -32,13 +32,22 @@ ServerWorker::ServerWorker(const Surroundings& around, ps::Consistency consisten
       compression_(declared(around)),
       update_(paced(around.update, pace(around.update.momentum))),
       reading_(reading),
-      timeout_s_(around.timeout_s) {}
+      timeout_s_(around.timeout_s),
+      averages_(around.clips && in_rounds()) {
+  TRIREME_CHECK(!averages_ || around.compress.none());
+}
 
 ServerWorker::~ServerWorker() = default;
 
 std::shared_ptr<float[]> ServerWorker::memory(std::size_t count) {
   auto span = client_.allocate(count);
   return {span.data(), [&client = client_, span](float*) { client.release(span); }};
+}
+
+void ServerWorker::set_traits(const Traits& row) {
+  auto traits = row;
+  traits.owns_step = !averages_;
+  Strategy::set_traits(traits);
 }
 
 Deadline ServerWorker::deadline() const { return Deadline::in_seconds(timeout_s_); }
@@ -48,8 +57,9 @@ void ServerWorker::begin(std::span<const Replica> replicas) {
   weights_ = replicas[0].weights;
   gradient_ = replicas[0].gradient;
   // Nothing was kept of servers that had made no update.
-  client_.declare({tensors_, update_, consistency_, compression_}, weights_, deadline(),
-                  servers_.updates > 0 ? servers_ : ps::ServerState{});
+  client_.declare({tensors_, averages_ ? ps::UpdateSpec{.name = "mean"} : update_, consistency_, compression_},
+                  weights_, deadline(), servers_.updates > 0 ? servers_ : ps::ServerState{});
+  if (averages_) mean_ = memory(weights_.size());
   servers_ = {};
   report_.bytes_sent += client_.wait(client_.pull(weights_), deadline()).pulled;
   if (reading_ == Reading::live) {
@@ -82,7 +92,13 @@ void ServerWorker::after_backward(const Step& step) {
     computing_ = false;
     changed_.wait(lock, [this] { return !pulling_; });
   }
-  last_ = client_.push_pull(gradient_, step.lr, weights_);
+  if (!averages_) {
+    last_ = client_.push_pull(gradient_, step.lr, weights_);
+    return;
+  }
+  last_ = client_.push_pull(gradient_, step.lr, {mean_.get(), gradient_.size()});
+  wait_for_last();
+  std::copy_n(mean_.get(), gradient_.size(), gradient_.begin());
 }
 
 // Pulls follow each other with pauses, so that they take a small part of the machine.
@@ -109,6 +125,10 @@ void ServerWorker::read_on(const std::stop_token& stop) {
 // When all have pushed what they had, the servers have it all; and nobody pushes more before all have read it. With
 // compression training goes on with the weights that this worker has, which are not quite the model.
 void ServerWorker::model(std::span<float> out) {
+  if (averages_) {
+    std::ranges::copy(weights_, out.begin());
+    return;
+  }
   wait_for_last();
   client_.sum(fmt::format("model {}", models_), {}, deadline());
   const bool compressed = client_.compression().has_value();
@@ -119,6 +139,7 @@ void ServerWorker::model(std::span<float> out) {
 }
 
 std::vector<Strategy::Kept> ServerWorker::state() {
+  if (averages_) return {};  // workers have what there is
   std::size_t count = 0;
   for (const auto& tensor : tensors_) count += tensor.count;
   const bool known = ps::built_in_updates().contains(update_.name);
@@ -131,7 +152,13 @@ std::vector<Strategy::Kept> ServerWorker::state() {
   return all;
 }
 
+std::vector<double> ServerWorker::numbers() const {
+  if (averages_) return {};
+  return {static_cast<double>(servers_.updates)};
+}
+
 void ServerWorker::set_numbers(std::span<const double> numbers) {
+  if (averages_) return;
   const double updates = only_of(numbers);
   if (!(updates >= 0 && updates < 0x1p53)) throw DataError("the number of the servers' updates is broken");
   servers_.updates = static_cast<std::uint64_t>(updates);

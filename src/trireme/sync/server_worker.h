@@ -3,6 +3,11 @@
 //
 //   pull w;  each step: g ← gradient(w) / N;  push g, pull w
 //
+// Where what is stepped by is clipped, no server knows the norm of it all: in rounds they then add the gradients up,
+// and workers pull the mean, clip it and step, each with its own optimizer:
+//
+//   each step: g ← gradient(w) / N;  push g, pull Σ g;  clip, step
+//
 // The push and the pull that follows it travel together, and are waited for before the next forward. A model is sent,
 // and one received, every step; with compression a gradient and a difference to the weights of the step before.
 #pragma once
@@ -28,12 +33,13 @@ class ServerWorker : public Strategy {
 
   // Their momentum and the like, as it was at the last model(), and before begin() what they begin with.
   std::vector<Kept> state() override;
-  std::vector<double> numbers() const override { return {static_cast<double>(servers_.updates)}; }
+  std::vector<double> numbers() const override;
   void set_numbers(std::span<const double> numbers) override;
   Pace pace(double momentum) const override {
     return consistency_.async || consistency_.s > 0 ? late_pace(momentum) : Pace{.momentum = momentum};
   }
-  bool meets(std::int64_t) const override { return !consistency_.async && consistency_.s == 0; }
+  bool meets(std::int64_t) const override { return in_rounds(); }
+  bool averages(std::int64_t) const override { return averages_; }
 
   // Where servers on this host read and write in place.
   std::shared_ptr<float[]> weights_memory(std::size_t count) override { return memory(count); }
@@ -42,11 +48,16 @@ class ServerWorker : public Strategy {
   void begin(std::span<const Replica> replicas) override;
   void before_forward(const Step& step) override;
   void after_backward(const Step& step) override;
+  void settle() override { wait_for_last(); }
   void finish() override;
   void model(std::span<float> out) override;
   Report report() const override;
 
+ protected:
+  void set_traits(const Traits& row) override;
+
  private:
+  bool in_rounds() const { return !consistency_.async && consistency_.s == 0; }
   std::shared_ptr<float[]> memory(std::size_t count);
   Deadline deadline() const;
   void wait_for_last();
@@ -59,7 +70,9 @@ class ServerWorker : public Strategy {
   const ps::UpdateSpec update_;
   const Reading reading_;
   const double timeout_s_;
+  const bool averages_;  // servers give back the mean of gradients, and not weights
   std::span<float> weights_, gradient_;
+  std::shared_ptr<float[]> mean_;   // where that is pulled to
   std::optional<ps::Ticket> last_;  // the push and pull under way
   std::int64_t models_ = 0;         // asked for so far
   ps::ServerState servers_;         // the first worker's

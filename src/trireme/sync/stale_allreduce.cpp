@@ -8,10 +8,8 @@
 // memory more.
 #include <fmt/format.h>
 
-#include <cmath>
 #include <deque>
 
-#include "trireme/compress/sparse_kernels.h"
 #include "trireme/sync/flat.h"
 #include "trireme/sync/kinds.h"
 #include "trireme/sync/model_mean.h"
@@ -30,6 +28,8 @@ class StaleAllreduce : public OneLearner {
         clip_(clip),
         codes_(make_compressed_mean(around, Op::sum)) {}
 
+  bool averages(std::int64_t) const override { return true; }
+  double most_norm() const override { return staleness_ > 0 ? clip_ : 0; }
   bool skips_step() const override { return skips_; }
   bool meets(std::int64_t) const override { return true; }
 
@@ -74,9 +74,12 @@ class StaleAllreduce : public OneLearner {
 
   void finish() override {}
 
-  // What is under way arrives first; it is applied when its turn comes.
-  std::vector<Kept> state() override {
+  // What is under way arrives; it is applied when its turn comes.
+  void settle() override {
     while (arrived_ < sent_) await_next();
+  }
+  std::vector<Kept> state() override {
+    settle();
     std::vector<Kept> all;
     if (staleness_ > 0) all.push_back({"before", before_.span()});
     for (std::size_t k = 0; k < slots_.size(); ++k) all.push_back({fmt::format("slot{}", k), slots_[k].span()});
@@ -119,23 +122,14 @@ class StaleAllreduce : public OneLearner {
   void deliver() {
     if (arrived_ == applied_) await_next();
     copy(slot_of(applied_).span(), gradient_);
-    if (staleness_ > 0) shorten(gradient_);
     ++report_.stale[std::min(applied_, staleness_)];
     ++applied_;
   }
 
-  // The same on every worker: all have the same mean.
-  void shorten(std::span<float> gradient) const {
-    const double square = compress::kernels::sum_of_squares(gradient.data(), gradient.size());
-    if (!(square > clip_ * clip_)) return;
-    const auto factor = static_cast<float>(clip_ / std::sqrt(square));
-    for (float& g : gradient) g *= factor;
-  }
-
   const std::int64_t staleness_;  // s
   const float ahead_;             // a
-  const double clip_;
-  Flat here_, before_;  // w_k, while the weights are ŵ_k; w_{k−1}
+  const double clip_;             // 0: any
+  Flat here_, before_;            // w_k, while the weights are ŵ_k; w_{k−1}
   std::vector<Flat> slots_;
   UnderWay under_way_{world_};  // those of steps arrived_ … sent_ − 1
   std::unique_ptr<CompressedMean> codes_;
@@ -154,7 +148,7 @@ Kind stale_allreduce() {
       .summary = "mean of gradients, applied s steps later",
       .settings = {{"s", "1", "steps a mean may travel", whole_number(0, 64)},
                    {"ahead", "0.7", "how far ahead gradients are measured, in steps per step of delay", number(0, 4)},
-                   {"clip", "1", "most norm of a late gradient", number(0, 1e30)}},
+                   {"clip", "1", "most norm of a late mean (0: any)", number(0, 1e30)}},
       .traits = {.moves = Traits::Moves::gradients, .uses_gradient = true, .shares_gradient = true, .apart = false},
       .compresses = Kind::Compresses::gradients,
       .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {

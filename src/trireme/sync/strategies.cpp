@@ -22,7 +22,7 @@ Choice Choice::parse(std::string_view text) {
 
 std::unique_ptr<Strategy> Choice::make(const Surroundings& around) const {
   auto strategy = kind->make(values, around);
-  strategy->traits_ = traits();
+  strategy->set_traits(traits());
   return strategy;
 }
 

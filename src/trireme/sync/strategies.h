@@ -28,6 +28,7 @@ struct Surroundings {
   double timeout_s = 60;
   compress::Rules compress;  // what is sent; none: as it is
   double momentum = 0;       // of the optimizer, where a codec takes its place
+  bool clips = false;        // what the optimizer steps by has a most norm, which takes the whole mean to know
   // What codecs do with a gradient that is not finite and is exchanged in backward.
   NotFinite not_finite = NotFinite::is_an_error;
   Codes codes() const { return {compress, seed, steps_per_epoch, momentum}; }

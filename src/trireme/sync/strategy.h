@@ -66,6 +66,14 @@ class Strategy {
 
   // Takes full buckets of gradients while backward runs; null: they stay with this worker.
   virtual BucketExchange* exchange() { return nullptr; }
+  // Whether after_backward() puts the mean of all workers' gradients in place of the replica's in this step: then every
+  // worker's optimizer steps by it, also one that had none to give.
+  virtual bool averages(std::int64_t step) const {
+    (void)step;
+    return false;
+  }
+  // The most norm of a gradient that the optimizer may step by, whatever else is asked for; 0: any.
+  virtual double most_norm() const { return 0; }
   // Asked after after_backward(): whether the optimizer leaves this step out, as no gradient is in place yet.
   virtual bool skips_step() const { return false; }
   // In place of a momentum that was asked for.
@@ -92,6 +100,8 @@ class Strategy {
   virtual void before_forward(const Step& step) { (void)step; }
   virtual void after_backward(const Step& step) { (void)step; }
   virtual void after_step(const Step& step) { (void)step; }
+  // Between steps: what the last ones have under way has arrived, and is in report(). It changes nothing else.
+  virtual void settle() {}
   // Puts one more gradient in place for the optimizer, if some are still under way. The same answer on every worker.
   virtual bool drain() { return false; }
   virtual void finish() = 0;
@@ -116,6 +126,10 @@ class Strategy {
   virtual std::vector<std::pair<std::string, CompressedMean*>> coded() { return {}; }
 
   virtual Report report() const { return {}; }
+
+ protected:
+  // As its row says; one that is another thing in its surroundings says so.
+  virtual void set_traits(const Traits& row) { traits_ = row; }
 
  private:
   friend struct Choice;  // makes it from its row

@@ -148,6 +148,14 @@ Evaluation Body::evaluate(const data::Dataset& set) {
   return tally.evaluation();
 }
 
+std::function<void(const std::string&, std::span<double>)> Body::over_parts() {
+  if (!tensor_) return nullptr;
+  return [this, &parts = gathers_batch() ? mesh_.data() : mesh_.tensor()](const std::string& parameter,
+                                                                          std::span<double> squares) {
+    if (tensor_->cuts().contains(parameter)) parts.all_reduce(squares);
+  };
+}
+
 double Body::square_of_gradients() {
   std::vector<double> sum(1);
   const auto& held = pipeline_->holdings();

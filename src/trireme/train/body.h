@@ -1,8 +1,10 @@
 // A model on a mesh: what this worker holds of it, how that is judged and how it becomes whole again.
 #pragma once
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "trireme/data/dataset.h"
@@ -49,6 +51,8 @@ class Body {
 
   // The sum of squares of the gradients of the whole model, each counted once. Collective over the replica.
   double square_of_gradients();
+  // Squares of a parameter's part become those of it all (OptimizerOptions); empty where none is cut.
+  std::function<void(const std::string& parameter, std::span<double> squares)> over_parts();
   // Tensors named "<prefix><parameter or buffer>[.<quantity>]" of every worker, whole, at rank 0. Collective.
   NamedTensors whole(const NamedTensors& local);
   // What this worker holds of a whole checkpoint.

@@ -1,5 +1,6 @@
 #include "trireme/train/gradients.h"
 
+#include <array>
 #include <chrono>
 #include <thread>
 
@@ -7,6 +8,7 @@
 #include "trireme/base/mix.h"
 #include "trireme/data/random.h"
 #include "trireme/grad/autocast.h"
+#include "trireme/grad/sync_batch_norm.h"
 #include "trireme/nn/dropout.h"
 
 namespace trireme::train {
@@ -116,18 +118,31 @@ void WholeGradients::tell(bool stop) {
              stop ? 1.f : 0.f});
 }
 
+torch::Tensor WholeGradients::forward_uncounted() {
+  const grad::SyncBatchNorm::Uncounted uncounted;
+  const auto sample = work_.data.train->get(std::array<std::int64_t, 1>{0});
+  return work_.model->forward(sample.input.to(work_.device)).to(torch::kFloat32).sum() * 0;
+}
+
+std::int64_t WholeGradients::turns(const data::Item& item) const {
+  const std::int64_t most = (item.globally + world_.size() - 1) / world_.size();
+  return ((config_.sync_batch_norm ? most : item.here) + piece_ - 1) / piece_;
+}
+
 void WholeGradients::in_pieces(const data::Item& item, bool stop, const HoldUp& hold_up) {
-  if (item.here == 0) {
+  const std::int64_t turns = this->turns(item);
+  if (turns == 0) {
     tell(stop);
     net_.contribute_nothing();
     return;
   }
-  for (std::int64_t begin = 0, piece = 0; begin < item.here; begin += piece_, ++piece) {
-    std::int64_t end = std::min(begin + piece_, item.here);
-    auto loss = forward(item, begin, end, piece);
-    if (end == item.here) linger(hold_up);
+  for (std::int64_t piece = 0; piece < turns; ++piece) {
+    const std::int64_t begin = piece * piece_, end = std::min(begin + piece_, item.here);
+    auto loss = begin < end ? forward(item, begin, end, piece) : forward_uncounted();
+    const bool last = piece + 1 == turns;
+    if (last) linger(hold_up);
     double start = now_seconds();
-    if (end < item.here) {
+    if (!last) {
       auto quiet = net_.no_sync();
       loss.backward();
     } else {

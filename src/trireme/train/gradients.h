@@ -76,6 +76,10 @@ class WholeGradients : public Gradients {
   void linger(const HoldUp& hold_up);
   // Forward and the scaled loss of samples [begin, end) of the batch.
   torch::Tensor forward(const data::Item& item, std::int64_t begin, std::int64_t end, std::int64_t piece);
+  // The same of a sample that does not count.
+  torch::Tensor forward_uncounted();
+  // Pieces of the step: as many on every worker where they meet in forward.
+  std::int64_t turns(const data::Item& item) const;
   void in_pieces(const data::Item& item, bool stop, const HoldUp& hold_up);
   void by_tree(const data::Item& item, bool stop, const HoldUp& hold_up);
   using Sums = std::vector<torch::Tensor>;

@@ -22,14 +22,15 @@ DataParallelOptions exchange_options(const Config& config, sync::Strategy& strat
   return options;
 }
 
-OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& strategy) {
+OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& strategy, Body* body) {
   return {.momentum = pace_of(config, strategy).momentum,
           .weight_decay = config.weight_decay,
           .nesterov = config.nesterov,
           .beta1 = config.beta1,
           .beta2 = config.beta2,
           .epsilon = config.epsilon,
-          .trust = config.trust};
+          .trust = config.trust,
+          .over_parts = body ? body->over_parts() : nullptr};
 }
 
 }  // namespace
@@ -57,7 +58,7 @@ Learner::Learner(const Config& config, Workload workload, Communicator& world, i
   if (!sharded) net.emplace(exchanged ? *exchanged : model(), world, exchange_options(config, strategy, flat));
   exchange = sharded ? static_cast<GradientExchange*>(sharded) : &*net;
   optimizer = make_optimizer(config.optimizer, sharded ? sharded->shards() : parameters(model()),
-                             optimizer_options(config, strategy));
+                             optimizer_options(config, strategy, body));
   if (body) {
     gradients = std::make_unique<MeshGradients>(config, work, *body, net ? &*net : nullptr, scale);
   } else {

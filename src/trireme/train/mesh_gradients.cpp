@@ -32,9 +32,7 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
   last_ = batch_of(item, stop);
   tell(stop);
   const bool together = body_.gathers_batch();
-  if (together && item.globally < exchange_.ranks()) {
-    net_->contribute_nothing();  // somebody would have no sample to gather
-  } else if (item.here > 0 || sharded_) {
+  if (item.here > 0 || sharded_ || together) {  // what is gathered is gathered of everyone
     body_.pipeline().step(last_);
   } else {
     body_.pipeline().skip(last_);
@@ -75,6 +73,10 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
   const auto& given = item.here > 0 ? item.batch : (nothing_ = work_.data.train->get(std::array<std::int64_t, 1>{0}));
   batch.input = given.input.to(work_.device);
   batch.target = given.target.to(work_.device);
+  if (item.here == 0 && body_.gathers_batch()) {  // nothing of it may be gathered
+    batch.input = batch.input.narrow(0, 0, 0);
+    batch.target = batch.target.narrow(0, 0, 0);
+  }
   const double counts = item.here > 0 ? 1 : 0;
   batch.replicas = net_;
   batch.sums_tied = !sharded_;
@@ -90,7 +92,7 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
     const double samples = static_cast<double>(target.size(0));
     auto mean = body_.loss(output, target);
     auto [correct, of] = body_.score(output.detach(), target);
-    if (body_.tells() && counts > 0) {
+    if (body_.tells() && (counts > 0 || together)) {
       loss_ += mean.item<double>() * (together ? 1 : samples / whole);
       correct_ += correct;
       of_ += of;

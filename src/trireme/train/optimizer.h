@@ -2,6 +2,7 @@
 #pragma once
 #include <torch/torch.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -19,6 +20,9 @@ struct OptimizerOptions {
   bool nesterov = false;
   double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
   double trust = 0.001;  // LARS: the share of a layer's norm that one step may move it
+  // Where parameters are parts of a layer that others have the rest of: makes sums of squares over this worker's part
+  // of one those over all parts. Collective over who has them. Empty: parameters are whole.
+  std::function<void(const std::string& parameter, std::span<double> squares)> over_parts;
 };
 
 // Steps the parameters it was made with by their .grad; one without a gradient stays where it is.

@@ -165,7 +165,7 @@ class Restoring {
 
   void restore_strategy() {
     for (const auto& kept : strategy_.state()) {
-      if (!kept.alike && !as_many()) continue;
+      if (!was_.same_strategy || (!kept.alike && !as_many())) continue;
       const auto prefix = prefix_of(kept.alike ? kAll : here_.replica, here_) + "strategy.";
       by_parameter_.each(kept.values, [&](const std::string& name, std::span<float> part) {
         found_.copy(fmt::format("{}{}.{}", prefix, name, kept.name), part);
@@ -181,10 +181,12 @@ class Restoring {
       return;
     }
     const auto prefix = prefix_of(strategy_.traits().apart ? here_.replica : kAll, here_);
-    if (!strategy_.traits().owns_step && !restore_learners(prefix) && !strategy_.traits().own_pace) {
+    const bool expected = was_.same_strategy || strategy_.traits().apart;
+    if (!strategy_.traits().owns_step && !restore_learners(prefix) && !strategy_.traits().own_pace && expected) {
       lines_.push_back("not all that workers had apart from the model was kept: they go on from it");
     }
-    if (const auto* numbers = found_.find(prefix + "numbers", torch::kFloat64)) {
+    const auto* numbers = found_.find(prefix + "numbers", torch::kFloat64);
+    if (numbers && was_.same_strategy) {
       strategy_.set_numbers({numbers->data_ptr<double>(), static_cast<std::size_t>(numbers->numel())});
     }
   }
@@ -259,7 +261,7 @@ NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Stati
   if (strategy.traits().uses_weights) {
     const ByParameter by_parameter(learners);
     for (const auto& kept : strategy.state()) {
-      if (kept.alike && !first) continue;
+      if ((kept.alike && !first) || strategy.traits().owns_step) continue;  // as an optimizer's: server_state.h
       by_parameter.each(kept.values, [&](const std::string& name, std::span<float> part) {
         own.emplace_back(fmt::format("{}strategy.{}.{}", kept.alike ? of_all : mine, name, kept.name), copied(part));
       });
@@ -352,6 +354,13 @@ OwnStates deal(LoadedCheckpoint& checkpoint, Communicator& everyone, const Stati
     }
   }
   return dealt;
+}
+
+bool made_with(const LoadedCheckpoint& checkpoint, const std::string& file, const sync::Kind& strategy) {
+  const auto config = config_of(checkpoint, file);
+  const auto* group = config.is_object() && config.contains("sync") ? &config["sync"] : nullptr;
+  if (!group || !group->is_object() || !group->contains("strategy") || !(*group)["strategy"].is_string()) return false;
+  return split_choice((*group)["strategy"].get_ref<const std::string&>()).first == strategy.name;
 }
 
 std::vector<std::string> restore(const OwnStates& kept, sync::Strategy& strategy, Learners& learners,

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trireme/collective/communicator.h"
-#include "trireme/sync/strategy.h"
+#include "trireme/sync/strategies.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/learners.h"
 
@@ -29,9 +29,12 @@ NamedTensors gather_tensors(Communicator& everyone, NamedTensors mine);
 struct OwnStates {
   int replicas = 0, parts = 0;  // of the run that was stopped; 0: nothing was kept
   NamedTensors tensors;         // what this worker may need of them
+  bool same_strategy = true;    // as now: else what that one was in the middle of means nothing
 };
 // Takes them out of rank 0's checkpoint, one at a time, for everyone. Collective.
 OwnStates deal(LoadedCheckpoint& checkpoint, Communicator& everyone, const Station& here);
+// Whether that checkpoint is of a run with this strategy, whatever its settings.
+bool made_with(const LoadedCheckpoint& checkpoint, const std::string& file, const sync::Kind& strategy);
 // After the strategy has begun. Returns lines for the user: what is not as it would have been. Throws DataError naming
 // the file where something is broken.
 std::vector<std::string> restore(const OwnStates& kept, sync::Strategy& strategy, Learners& learners,

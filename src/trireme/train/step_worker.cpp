@@ -20,7 +20,7 @@ bool StepWorker::compute(const sync::Step& step) {
   });
   const bool good = finite();
   for (int k = 0; k < count; ++k) {
-    if (good && clip_ > 0) learners_[k].gradients->clip(clip_);
+    if (good && strategy_.traits().owns_step) clip(k);
     if (!good && strategy_.traits().uses_gradient)
       learners_[k].flat->clear_gradients();  // who expects one gets nothing
   }
@@ -38,9 +38,15 @@ bool StepWorker::finite() {
   return true;
 }
 
+void StepWorker::clip(int k) {
+  if (clip_ > 0) learners_[k].gradients->clip(clip_);
+}
+
 void StepWorker::update(const sync::Step& step) {
   if (learners_.first().gradients->steps_itself()) return;
-  learners_.run(static_cast<int>(items_.size()), [&](int k) { learners_[k].step(step.lr); });
+  const int count = static_cast<int>(items_.size());
+  for (int k = 0; k < count; ++k) clip(k);
+  learners_.run(count, [&](int k) { learners_[k].step(step.lr); });
 }
 
 void StepWorker::lend() {

@@ -11,7 +11,7 @@ namespace trireme::train {
 
 class StepWorker : public sync::Worker {
  public:
-  // `clip`: the most norm of a learner's gradient; 0: any. All must outlive it.
+  // `clip`: the most norm of what a learner steps by, or gives to who does; 0: any. All must outlive it.
   StepWorker(Learners& learners, sync::Strategy& strategy, double clip)
       : learners_(learners), strategy_(strategy), clip_(clip) {}
 
@@ -33,6 +33,7 @@ class StepWorker : public sync::Worker {
 
  private:
   bool finite();
+  void clip(int k);
 
   Learners& learners_;
   sync::Strategy& strategy_;

@@ -1,5 +1,6 @@
 #include "trireme/train/strategy.h"
 
+#include "trireme/sync/clip.h"
 #include "trireme/train/flat.h"
 
 namespace trireme::train {
@@ -35,6 +36,7 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
                             .timeout_s = config.timeout,
                             .compress = {config.compress, config.compress_rule},
                             .not_finite = sync::NotFinite::counts_as_zero};  // and is told
+  around.clips = config.clip > 0;
   if (around.compress.takes_momentum()) around.momentum = config.momentum;
   if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(model);
   if (choice.kind->needs_servers) around.update = server_update(config);
@@ -52,11 +54,11 @@ sync::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
 }
 
 double clip_of(const Config& config, const sync::Strategy& strategy) {
-  return config.clip > 0 ? config.clip : pace_of(config, strategy).clip;
+  return sync::stricter(config.clip > 0 ? config.clip : pace_of(config, strategy).clip, strategy.most_norm());
 }
 
 double own_clip(const Config& config, const sync::Strategy& strategy, int workers) {
-  const bool share = strategy.traits().shares_gradient && !strategy.traits().in_backward;
+  const bool share = strategy.traits().shares_gradient && strategy.traits().owns_step;
   return clip_of(config, strategy) / (share ? workers : 1);
 }
 

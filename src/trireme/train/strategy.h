@@ -21,7 +21,7 @@ sync::Pace pace_of(const Config& config, const sync::Strategy& strategy);
 
 // The most norm that a gradient may have, the mean over the batches of all that it was exchanged with; 0: any.
 double clip_of(const Config& config, const sync::Strategy& strategy);
-// The same of what a worker clips: its own share of the mean, where it has not been exchanged yet.
+// The same of what a worker clips: its own share of the mean, where the step is somebody else's.
 double own_clip(const Config& config, const sync::Strategy& strategy, int workers);
 
 }  // namespace trireme::train

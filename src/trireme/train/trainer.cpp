@@ -19,6 +19,7 @@
 #include "trireme/train/replica_crew.h"
 #include "trireme/train/run_parts.h"
 #include "trireme/train/schedule.h"
+#include "trireme/train/server_state.h"
 #include "trireme/train/state.h"
 #include "trireme/train/step_worker.h"
 #include "trireme/train/stop_question.h"
@@ -151,7 +152,9 @@ class Run {
                  [this](const StepSeen& seen) { tune_learners(seen); },
                  [this](const StepSeen&) {
                    const auto every = config_.checkpoint_every;
-                   if (every > 0 && place_.step % every == 0 && !strategy_->traits().own_pace) save(std::nullopt);
+                   if (every > 0 && place_.step % every == 0 && !strategy_->traits().own_pace) {
+                     not_training([&] { save(std::nullopt); });
+                   }
                  },
                  [this](const StepSeen&) {
                    if (prediction_->due()) predict();
@@ -176,12 +179,18 @@ class Run {
     prediction_->begin_again();  // another number of learners
   }
 
-  // Neither its time nor its bytes are training's.
   void predict() {
-    const auto sent = traffic();
     const auto& net = learners_.first().net;
-    prediction_->predict(net ? &*net : nullptr, static_cast<double>(samples_.size));
-    before_ += traffic() - sent;
+    not_training([&] { prediction_->predict(net ? &*net : nullptr, static_cast<double>(samples_.size)); });
+  }
+
+  // Neither the time nor the bytes of it are training's.
+  template <typename Use>
+  void not_training(const Use& use) {
+    strategy_->settle();
+    const auto counted_from = before_, sent = traffic();
+    use();
+    before_ = counted_from + traffic() - sent;
     last_ = now_seconds();
   }
 
@@ -245,6 +254,7 @@ class Run {
   // All workers have come to the same place, to see how good the model is.
   void mark() {
     for (auto& learner : learners_) learner->gradients->drain();
+    strategy_->settle();
     std::array sums{part_.loss, part_.correct, part_.scored, part_.samples, asked_to_stop() ? 1.0 : 0.0};
     crew_.sum(sums);
     if (last_ > 0) place_.train_seconds += now_seconds() - last_;
@@ -273,6 +283,11 @@ class Run {
   void judge() {
     test_ = measure();
     schedule_->observe(test_->accuracy);
+    consider();
+  }
+
+  // Whether that is the best so far, and what was aimed at.
+  void consider() {
     if (config_.target > 0 && place_.target_seconds < 0 && test_->accuracy >= config_.target) {
       place_.target_seconds = place_.train_seconds;
     }
@@ -284,20 +299,20 @@ class Run {
     if (strategy_->traits().own_pace) crew_.announce(std::nullopt);
     (void)stop_question_.answer(crew_);
     for (auto& learner : learners_) learner->gradients->drain();
+    strategy_->settle();
     if (part_.samples > 0) sent_ += traffic() - before_;
     // The result is kept, and beside it what a run that goes on would have gone on with.
     auto own = place_.position > 0 || strategy_->traits().uses_weights ? own_states() : NamedTensors{};
     bool more = false;
     while (strategy_->drain()) {
-      for (auto& learner : learners_) {
-        learner->flat->upload();
-        learner->optimizer->step(rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1)));
-      }
+      worker_.take_back();
+      worker_.update({place_.step, rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1))});
       more = true;
     }
     strategy_->finish();
     if (more || !test_) test_ = measure();  // ended within an epoch, or had nothing to do
-    if (more || place_.position > 0) save(std::nullopt, std::move(own));
+    consider();
+    if (more || place_.position > 0) save(test_->accuracy, std::move(own));
     if (checkpoints_) checkpoints_->wait();
   }
 
@@ -379,7 +394,10 @@ class Run {
     with_the_model([&] {
       auto& learner = learners_.first();
       if (!checkpoints_ && !body_) return;
-      if (strategy_->traits().owns_step) own = own_state(*strategy_, learners_, station());
+      if (strategy_->traits().owns_step) {
+        own = own_state(*strategy_, learners_, station());
+        to_optimizer(*strategy_, learner);
+      }
       if (strategy_->traits().owns_step && body_) own = gather_tensors(everyone_, own);
       auto kept = keep(learner.model_state(), learner.optimizer_state(), *schedule_, place_, config_,
                        data::look_of(work_.data));
@@ -407,6 +425,7 @@ class Run {
     }
     own_ = deal(loaded, everyone_, station());
     share(loaded, everyone_);
+    own_.same_strategy = made_with(loaded, file_, *sync::Choice::parse(config_.strategy).kind);
     place_ = learners_.first().load(*schedule_, loaded, file_);
     resumed_ = place_.step;
     from_seconds_ = place_.train_seconds;
@@ -421,6 +440,7 @@ class Run {
 
   // With what was kept besides the model; what will not be as it would have been is told.
   void go_on() {
+    if (strategy_->traits().owns_step) from_optimizer(learners_.first(), *strategy_, place_.step);
     for (auto& line : restore(std::exchange(own_, {}), *strategy_, learners_, station(), file_)) {
       notes_.push_back(std::move(line));
     }

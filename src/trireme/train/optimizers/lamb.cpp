@@ -45,8 +45,11 @@ class Lamb : public PerParameter {
         updates[static_cast<std::size_t>(block)] = squares.update;
       }
     });
-    double w = std::sqrt(kernels::tree_sum(weights)), u = std::sqrt(kernels::tree_sum(updates));
-    double ratio = slot.parameter.dim() > 1 && w > 0 && u > 0 ? w / u : 1;
+    double ratio = 1;
+    if (slot.parameter.dim() > 1) {
+      const auto [w, u] = norms_of(options_, slot.name, kernels::tree_sum(weights), kernels::tree_sum(updates));
+      if (w > 0 && u > 0) ratio = w / u;
+    }
     in_parallel(x.n, kGrain, [&](std::int64_t begin, std::int64_t end) {
       kernels::lamb_apply(x.p + begin, x.first + begin, x.second + begin, static_cast<std::size_t>(end - begin),
                           constants, static_cast<float>(lr * ratio));
@@ -61,7 +64,7 @@ class Lamb : public PerParameter {
     update.div_(square.sqrt().mul_(root_correction(steps)).add_(options_.epsilon));
     update.add_(slot.parameter, options_.weight_decay);
     if (slot.parameter.dim() > 1) {
-      auto w = norm_of(slot.parameter), u = norm_of(update);
+      const auto [w, u] = norms_of(options_, slot.name, slot.parameter, update);
       auto ratio = torch::where((w > 0).logical_and(u > 0), w / u, torch::ones_like(w));
       update.mul_(ratio.to(update.scalar_type()));
     }

@@ -16,7 +16,7 @@ class Lars : public PerParameter {
   void fused(const Slot& slot, const Memory& x, std::int64_t, double lr) override {
     double rate = 1;
     if (slot.parameter.dim() > 1) {
-      double w = norm_of(x.p, x.n), g = norm_of(x.g, x.n);
+      const auto [w, g] = norms_of(options_, slot.name, square_of(x.p, x.n), square_of(x.g, x.n));
       if (w > 0 && g > 0) rate = options_.trust * w / (g + options_.weight_decay * w);
     }
     kernels::Lars constants{static_cast<float>(lr * rate), static_cast<float>(options_.momentum),
@@ -29,7 +29,7 @@ class Lars : public PerParameter {
   void plain(Slot& slot, const torch::Tensor& gradient, std::int64_t, double lr) override {
     torch::Tensor d = gradient.add(slot.parameter, options_.weight_decay);
     if (slot.parameter.dim() > 1) {
-      auto w = norm_of(slot.parameter), g = norm_of(gradient);
+      const auto [w, g] = norms_of(options_, slot.name, slot.parameter, gradient);
       auto rate = options_.trust * w / (g + options_.weight_decay * w);
       d = d.mul_(torch::where((w > 0).logical_and(g > 0), rate, torch::ones_like(rate)).to(d.scalar_type()));
     }

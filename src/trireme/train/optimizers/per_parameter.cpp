@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -18,7 +19,7 @@ bool dense_f32(const torch::Tensor& tensor) {
 }
 
 template <class Float>
-double norm_of_blocks(const Float* x, std::int64_t n) {
+double square_of_blocks(const Float* x, std::int64_t n) {
   constexpr auto kBlock = static_cast<std::int64_t>(kernels::kBlock);
   std::vector<double> sums(static_cast<std::size_t>((n + kBlock - 1) / kBlock));
   in_parallel(static_cast<std::int64_t>(sums.size()), kGrain / kBlock, [&](std::int64_t begin, std::int64_t end) {
@@ -28,17 +29,35 @@ double norm_of_blocks(const Float* x, std::int64_t n) {
       sums[static_cast<std::size_t>(block)] = kernels::block_square(x + start, count);
     }
   });
-  return std::sqrt(kernels::tree_sum(sums));
+  return kernels::tree_sum(sums);
 }
 
 }  // namespace
 
-double norm_of(const float* x, std::int64_t n) { return norm_of_blocks(x, n); }
+double square_of(const float* x, std::int64_t n) { return square_of_blocks(x, n); }
 
-torch::Tensor norm_of(const torch::Tensor& tensor) {
+torch::Tensor square_of(const torch::Tensor& tensor) {
   auto wide = tensor.to(torch::kDouble).contiguous();
-  if (!wide.device().is_cpu()) return wide.norm();
-  return torch::scalar_tensor(norm_of_blocks(wide.data_ptr<double>(), wide.numel()), torch::kDouble);
+  if (!wide.device().is_cpu()) return wide.square().sum();
+  return torch::scalar_tensor(square_of_blocks(wide.data_ptr<double>(), wide.numel()), torch::kDouble);
+}
+
+Norms norms_of(const OptimizerOptions& options, const std::string& parameter, double first, double second) {
+  std::array squares{first, second};
+  if (options.over_parts) options.over_parts(parameter, squares);
+  return {std::sqrt(squares[0]), std::sqrt(squares[1])};
+}
+
+NormTensors norms_of(const OptimizerOptions& options, const std::string& parameter, const torch::Tensor& first,
+                     const torch::Tensor& second) {
+  auto squares = torch::stack({square_of(first), square_of(second)});
+  if (options.over_parts) {
+    auto here = squares.to(torch::kCPU);
+    options.over_parts(parameter, {here.data_ptr<double>(), 2});
+    squares.copy_(here);
+  }
+  squares.sqrt_();
+  return {squares[0], squares[1]};
 }
 
 PerParameter::PerParameter(const NamedTensors& parameters, std::initializer_list<std::string> quantities, bool counted)

@@ -57,8 +57,19 @@ void in_parallel(std::int64_t n, std::int64_t grain, const F& f) {
 }
 inline constexpr std::int64_t kGrain = 32768;
 
-// The norm over all elements, as f64: independent of threads on the CPU. The first is of dense memory.
-double norm_of(const float* x, std::int64_t n);
-torch::Tensor norm_of(const torch::Tensor& tensor);  // one f64 on the tensor's device
+// The sum of squares over all elements, as f64: independent of threads on the CPU. The first is of dense memory.
+double square_of(const float* x, std::int64_t n);
+torch::Tensor square_of(const torch::Tensor& tensor);  // one f64 on the tensor's device
+
+// The norms of two tensors of one parameter, given their squares here: of all its parts, where it is cut.
+struct Norms {
+  double first, second;
+};
+Norms norms_of(const OptimizerOptions& options, const std::string& parameter, double first, double second);
+struct NormTensors {
+  torch::Tensor first, second;
+};
+NormTensors norms_of(const OptimizerOptions& options, const std::string& parameter, const torch::Tensor& first,
+                     const torch::Tensor& second);
 
 }  // namespace trireme::train

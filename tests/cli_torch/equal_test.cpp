@@ -1,0 +1,162 @@
+// What must be as one worker has it, but for rounding: read from checkpoints, without the library under test.
+#include "tests/cli_torch/training.h"
+
+namespace trireme::test {
+namespace {
+
+std::vector<float> floats_of(const std::string& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+// The worst tensor's largest difference, as a share of its largest value.
+double off_by(const std::map<std::string, std::string>& a, const std::map<std::string, std::string>& b) {
+  EXPECT_FALSE(a.empty());
+  EXPECT_EQ(a.size(), b.size());
+  double worst = 0;
+  for (const auto& [name, bytes] : a) {
+    if (!b.contains(name) || b.at(name).size() != bytes.size()) return 1;
+    if (name.ends_with("num_batches_tracked")) continue;
+    const auto x = floats_of(bytes), y = floats_of(b.at(name));
+    double difference = 0, largest = 1e-30;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      difference = std::max(difference, std::abs(static_cast<double>(x[i]) - static_cast<double>(y[i])));
+      largest = std::max(largest, std::abs(static_cast<double>(y[i])));
+    }
+    worst = std::max(worst, difference / largest);
+  }
+  return worst;
+}
+constexpr double kRounding = 1e-4;  // after some tens of steps
+
+class AsOneWorker : public ::testing::Test {
+ protected:
+  // 237 samples: the last step of an epoch is short, and shared out unequally.
+  Words perceptron(const std::string& out, const Words& more) const {
+    return tiny(folder.path() / out,
+                Words{"--model", "mlp", "--model-arg", "width=16", "--data",
+                      "synthetic:1x8x8,classes=4,samples=237,test=32,noise=2", "--launch", "threads", "--workers", "2",
+                      "--batch", "12", "--schedule", "constant", "--epochs", "2", "--trace-steps", "0"} +
+                    more);
+  }
+  double between(const std::string& a, const std::string& b) const {
+    return off_by(weights(folder.path() / a), weights(folder.path() / b));
+  }
+  ScratchFolder folder;
+};
+
+TEST_F(AsOneWorker, ClipIsOfTheMeanWhereGradientsMeet) {
+  run_well(perceptron("one", {"--workers", "1", "--batch", "24", "--clip", "0.3"}));
+  run_well(perceptron("any", {"--workers", "1", "--batch", "24"}));
+  EXPECT_GT(between("one", "any"), 0.02);  // it matters here
+  for (const std::string strategy : {"allreduce", "ps-bsp", "ps-ssp:s=0", "stale-allreduce:s=0"}) {
+    run_well(perceptron("more", {"--strategy", strategy, "--clip", "0.3"}));
+    EXPECT_LT(between("more", "one"), kRounding) << strategy;
+    fs::remove_all(folder.path() / "more");
+  }
+}
+
+TEST_F(AsOneWorker, ClipOnAMeshIsOfTheWholeModel) {
+  run_well(perceptron("one", {"--workers", "1", "--batch", "24", "--clip", "0.3"}));
+  for (const std::string strategy : {"ps-bsp", "stale-allreduce:s=0"}) {
+    for (const std::string mesh : {"data=2,pipe=2", "data=2,tensor=2"}) {
+      run_well(perceptron("more", {"--workers", "4", "--mesh", mesh, "--strategy", strategy, "--clip", "0.3"}));
+      EXPECT_LT(between("more", "one"), kRounding) << strategy << mesh;
+      fs::remove_all(folder.path() / "more");
+    }
+  }
+}
+
+TEST_F(AsOneWorker, ClipDoesNotGoWithCodesOfServersInRounds) {
+  expect_refusal(run(perceptron("no", {"--strategy", "ps-bsp", "--clip", "1", "--compress", "int8"})), 2, "--clip");
+}
+
+TEST_F(AsOneWorker, NormsOfLayersAreOfAllTheirParts) {
+  const std::vector<Words> optimizers{{"--optimizer", "lamb", "--lr", "0.01"},
+                                      {"--optimizer", "lars", "--lr", "1", "--trust", "0.01"}};
+  for (const auto& optimizer : optimizers) {
+    run_well(perceptron("one", Words{"--workers", "1", "--batch", "24"} + optimizer));
+    run_well(perceptron("cut", Words{"--mesh", "tensor=2", "--batch", "24"} + optimizer));
+    EXPECT_LT(between("cut", "one"), 1e-3) << optimizer[1];
+    for (const auto* out : {"one", "cut"}) fs::remove_all(folder.path() / out);
+  }
+}
+
+TEST_F(AsOneWorker, HybridTakesStepsInWhichSomebodyHasNoSamples) {
+  const auto convolutions = [&](const std::string& out, const Words& more) {
+    return tiny(folder.path() / out, Words{"--model", "alexnet-small", "--model-arg", "dropout=0", "--data",
+                                           "synthetic:3x32x32,classes=4,samples=9,test=8,noise=1", "--launch",
+                                           "threads", "--workers", "2", "--schedule", "constant", "--epochs", "2"} +
+                                         more);
+  };
+  const std::vector<Words> optimizers{{"--optimizer", "sgd"}, {"--optimizer", "lamb", "--epsilon", "1e-4"}};
+  for (const auto& optimizer : optimizers) {
+    run_well(convolutions("one", Words{"--workers", "1", "--batch", "8"} + optimizer));
+    run_well(convolutions("two", Words{"--hybrid", "alexnet", "--batch", "4"} + optimizer));
+    EXPECT_LT(between("two", "one"), 1e-3) << optimizer[1];
+    for (const auto* out : {"one", "two"}) fs::remove_all(folder.path() / out);
+  }
+}
+
+TEST_F(AsOneWorker, SynchronizedNormalizationWithoutSamplesGoesOn) {
+  const auto normalized = [&](const std::string& out, const Words& more) {
+    return perceptron(
+        out, Words{"--model", "resnet32", "--data", "synthetic:3x16x16,classes=4,samples=25,test=8,noise=1", "--lr",
+                   "0.0005", "--timeout", "20"} +
+                 more);
+  };
+  run_well(normalized("one", {"--workers", "1", "--batch", "12"}));
+  run_well(normalized("two", {"--sync-batch-norm", "--batch", "6"}));
+  EXPECT_LT(between("two", "one"), kRounding);
+}
+
+TEST_F(AsOneWorker, WhatServersKeptAnyRunGoesOnWith) {
+  const std::vector<Words> optimizers{{"--optimizer", "adam", "--lr", "0.003", "--epsilon", "1e-3"},
+                                      {"--nesterov", "--momentum", "0.9"}};
+  const std::vector<std::pair<std::string, std::string>> changes{{"ps-bsp", "allreduce"},
+                                                                 {"allreduce", "ps-bsp"},
+                                                                 {"ps-ssp:s=0", "stale-allreduce:s=0"},
+                                                                 {"stale-allreduce:s=0", "ps-bsp"}};
+  for (const auto& optimizer : optimizers) {
+    run_well(perceptron("one", Words{"--workers", "1", "--batch", "24", "--steps", "17"} + optimizer));
+    for (const auto& [first, second] : changes) {
+      run_well(perceptron("two", Words{"--strategy", first, "--steps", "9"} + optimizer));
+      run_well(Words{"train", "--resume", (folder.path() / "two").string(), "--steps", "17", "--strategy", second});
+      EXPECT_LT(between("two", "one"), kRounding) << first << " " << second << optimizer[1];
+      fs::remove_all(folder.path() / "two");
+    }
+    fs::remove_all(folder.path() / "one");
+  }
+}
+
+double bytes_sent(const fs::path& folder) {
+  return json_in(folder / "run.json")["summary"]["bytes_sent"].get<double>();
+}
+
+TEST_F(AsOneWorker, BytesAreThoseOfTraining) {
+  for (const std::string strategy : {"ps-bsp", "ps-async", "stale-allreduce"}) {
+    run_well(perceptron("once", {"--strategy", strategy, "--epochs", "1"}));
+    run_well(perceptron("often", {"--strategy", strategy, "--epochs", "1", "--evals-per-epoch", "5"}));
+    EXPECT_NEAR(bytes_sent(folder.path() / "often"), bytes_sent(folder.path() / "once"),
+                0.02 * bytes_sent(folder.path() / "once"))
+        << strategy;
+    for (const auto* out : {"once", "often"}) fs::remove_all(folder.path() / out);
+  }
+  for (const std::string strategy : {"local-sgd", "average-at-end", "allreduce"}) {
+    run_well(perceptron("plain", {"--strategy", strategy}));
+    run_well(perceptron("kept", {"--strategy", strategy, "--checkpoint-every", "1"}));
+    EXPECT_EQ(bytes_sent(folder.path() / "plain"), bytes_sent(folder.path() / "kept")) << strategy;
+    for (const auto* out : {"plain", "kept"}) fs::remove_all(folder.path() / out);
+  }
+}
+
+TEST_F(AsOneWorker, TheLastEvaluationMayBeTheBest) {
+  run_well(perceptron("some", {"--steps", "7"}));
+  const auto summary = json_in(folder.path() / "some" / "run.json")["summary"];
+  EXPECT_GT(summary["test_accuracy"].get<double>(), 0);
+  EXPECT_GE(summary["best_accuracy"].get<double>(), summary["test_accuracy"].get<double>());
+}
+
+}  // namespace
+}  // namespace trireme::test
