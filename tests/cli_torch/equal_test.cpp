@@ -143,12 +143,36 @@ TEST_F(AsOneWorker, BytesAreThoseOfTraining) {
         << strategy;
     for (const auto* out : {"once", "often"}) fs::remove_all(folder.path() / out);
   }
+  // Of ten steps; what it takes to measure how to cut buckets is no part of it.
+  run_well(perceptron("short", {"--steps", "2"}));
+  run_well(perceptron("long", {"--steps", "20"}));
+  EXPECT_NEAR(bytes_sent(folder.path() / "long"), 10 * bytes_sent(folder.path() / "short"),
+              0.02 * bytes_sent(folder.path() / "long"));
   for (const std::string strategy : {"local-sgd", "average-at-end", "allreduce"}) {
     run_well(perceptron("plain", {"--strategy", strategy}));
     run_well(perceptron("kept", {"--strategy", strategy, "--checkpoint-every", "1"}));
     EXPECT_EQ(bytes_sent(folder.path() / "plain"), bytes_sent(folder.path() / "kept")) << strategy;
     for (const auto* out : {"plain", "kept"}) fs::remove_all(folder.path() / out);
   }
+}
+
+TEST_F(AsOneWorker, ResumedRatesAreOfThisPartAndBytesGoOn) {
+  // The first part is held up: were its seconds counted, the rate of an epoch would be far below that of its steps.
+  run_well(perceptron("some", {"--epochs", "1", "--steps", "4", "--straggle", "random,p=1,ms=300"}));
+  auto resume =
+      Words{"train", "--resume", (folder.path() / "some").string(), "--steps", "0", "--set", "sync.straggle="};
+  const auto out = run_well(resume).out;
+  EXPECT_THAT(out, HasSubstr("10 steps in all, 6 of them now at "));
+  const auto summary = json_in(folder.path() / "some" / "run.json")["summary"];
+  EXPECT_EQ(summary["resumed_step"], 4);
+  EXPECT_GT(summary["train_seconds"].get<double>(), 1.2);
+  double before = 0;
+  for (const auto& line : json_lines(contents(folder.path() / "some" / "metrics.jsonl"))) {
+    if (!line.contains("bytes_sent")) continue;
+    EXPECT_GE(line["bytes_sent"].get<double>(), before);
+    before = line["bytes_sent"].get<double>();
+  }
+  EXPECT_GT(before, 1.5 * bytes_sent(folder.path() / "some") / 2);  // the first worker's, of both parts
 }
 
 TEST_F(AsOneWorker, TheLastEvaluationMayBeTheBest) {

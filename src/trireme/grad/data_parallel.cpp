@@ -240,6 +240,7 @@ void DataParallel::average_buffers() {
 const std::vector<BadGradient>& DataParallel::bad_gradients() const { return impl_->reducer.bad_gradients(); }
 int DataParallel::ranks() const { return impl_->reducer.ranks(); }
 ExchangeTimes DataParallel::times() const { return impl_->reducer.times(); }
+std::uint64_t DataParallel::measuring_bytes() const { return impl_->reducer.measuring_bytes(); }
 std::vector<std::string> DataParallel::unused() const { return impl_->reducer.unused(); }
 sync::CompressedMean* DataParallel::codes() { return impl_->reducer.codes(); }
 std::optional<sync::Compressed> DataParallel::compressed() const { return impl_->reducer.compressed(); }

@@ -134,6 +134,7 @@ class DataParallel : public GradientExchange {
   void average_buffers();
 
   ExchangeTimes times() const override;
+  std::uint64_t measuring_bytes() const override;
   // In the order they become ready; all at 0 until a few steps were taken.
   std::vector<ReadyGradient> ready() const;
   // Whether buckets travel while backward goes on, or in line with it.

@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,8 @@ class GradientExchange {
   // well.
   virtual const std::vector<BadGradient>& bad_gradients() const = 0;
   virtual ExchangeTimes times() const = 0;
+  // What of the bytes that this rank has sent so far was to measure, and no gradient.
+  virtual std::uint64_t measuring_bytes() const { return 0; }
   // One line: how many buckets or units of which sizes, in line or in the background.
   virtual std::string describe() const = 0;
 };

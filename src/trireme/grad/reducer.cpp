@@ -244,9 +244,11 @@ plan::Buckets Reducer::cut(const std::vector<int>& order) {
     std::size_t all = 0;
     for (const auto& parameter : parameters_) all += parameter.tensor.nbytes();
     const bool spare = turn_ == sync::Turn::background && has_spare_core(comm_, threads_);
+    const auto sent = comm_.bytes_sent();
     costs = measure_costs(comm_, turn_, spare, all, [&](std::size_t n) { return exchange_->rehearsal(n); });
     ready = timings_.medians();
     comm_.all_reduce(ready, Op::avg);
+    measuring_bytes_ += comm_.bytes_sent() - sent;
   }
   auto kind = [&](int p) { return std::pair(parameters_[p].tensor.scalar_type(), parameters_[p].tensor.device()); };
   plan::Buckets ends;

@@ -37,6 +37,7 @@ class Reducer {
   const std::vector<Parameter>& parameters() const { return parameters_; }
   const std::vector<BadGradient>& bad_gradients() const { return bad_; }
   const ExchangeTimes& times() const { return times_; }
+  std::uint64_t measuring_bytes() const { return measuring_bytes_; }
   std::vector<std::string> unused() const;
   std::string describe() const;
   std::vector<ReadyGradient> ready_gradients() const;
@@ -105,6 +106,7 @@ class Reducer {
   double weight_ = 1, total_weight_ = 0;
 
   std::vector<BadGradient> bad_;
+  std::uint64_t measuring_bytes_ = 0;
   ExchangeTimes times_;
 };
 

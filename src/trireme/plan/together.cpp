@@ -31,8 +31,10 @@ void check_codec(const Together& chosen, const sync::Choice& strategy) {
     for (const auto& one : sync::strategies()) {
       if (one.compresses != Compresses::nothing) able.push_back(one.name);
     }
-    throw ConfigError(
-        fmt::format("--compress: {} sends nothing that could be compressed; choose {}", kind.name, listed(able)));
+    const auto why = strategy.traits().shares_memory || strategy.traits().moves == sync::Traits::Moves::nothing
+                         ? "sends nothing that could be compressed"
+                         : "mixes models pair by pair, and what codes lose of each would stay in them";
+    throw ConfigError(fmt::format("--compress: {} {}; choose {}", kind.name, why, listed(able)));
   }
   // Servers in a compressed job send how weights differ from those before, and no mean.
   if (chosen.clips && in_rounds(strategy)) {

@@ -245,14 +245,9 @@ void check_strategy(const Config& config) {
   if (config.deterministic) refuse("--deterministic");
   if (config.sync_batch_norm) refuse("--sync-batch-norm");
   if (kind.needs_servers) {
-    std::int64_t servers = config.servers == "colocated"
-                               ? config.workers
-                               : parse_integer(config.servers, "--servers (colocated, or a number)", 0, 4096);
+    if (config.servers != "colocated") parse_integer(config.servers, "--servers (colocated, or a number)", 0, 4096);
     at_least("--replicas", config.replicas, 1);
     if (!(config.lease > 0)) throw ConfigError(fmt::format("--lease: {} is not above 0", config.lease));
-    if (servers > 0 && config.replicas > servers) {
-      throw ConfigError(fmt::format("--replicas {}: there are only {} servers", config.replicas, servers));
-    }
   }
 }
 
@@ -267,6 +262,26 @@ void check_hybrid(const Config& config, const sync::Kind& strategy) {
   }
   if (strategy.name != "allreduce" || config.shard != "none" || config.compress != "none" || config.clip > 0) {
     throw ConfigError("--hybrid alexnet goes with --strategy allreduce, and without --shard, --compress and --clip");
+  }
+}
+
+// What goes only with some ways to keep the same pace, and to write the weights.
+void check_pace(const Config& config) {
+  const auto strategy = sync::Choice::parse(config.strategy);
+  const auto traits = strategy.traits();
+  if (config.checkpoint_every > 0 && traits.own_pace) {
+    throw ConfigError(fmt::format(
+        "--checkpoint-every: workers of {} are never at the same step; checkpoints come with evaluations: set "
+        "--evals-per-epoch",
+        strategy.kind->name));
+  }
+  const bool live = std::ranges::any_of(
+      strategy.course({}), [](const sync::Exchange& one) { return one.what == sync::Exchange::What::read_on; });
+  if (config.device == "cuda" && (traits.shares_memory || live)) {
+    throw ConfigError(fmt::format(
+        "--strategy {}: others write the weights while a step computes, and those of a GPU are out of their reach; "
+        "leave out --device cuda, or choose --strategy ps-async",
+        strategy.text()));
   }
 }
 
@@ -391,6 +406,7 @@ void check(const Config& config) {
   if (config.deterministic && !compress::Rules(config.compress, config.compress_rule).none()) {
     throw ConfigError("--deterministic: codes depend on the number of workers; leave out --compress");
   }
+  check_pace(config);
   plan::check_together(together_of(config));
   at_least("--batch", config.batch, 1);
   at_least("--epochs", config.epochs, 1);

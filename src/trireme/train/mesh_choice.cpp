@@ -12,6 +12,7 @@
 #include "trireme/plan/hybrid.h"
 #include "trireme/plan/mesh_choice.h"
 #include "trireme/sync/strategies.h"
+#include "trireme/train/device_clock.h"
 #include "trireme/train/here.h"
 #include "trireme/train/optimizer.h"
 #include "trireme/train/recompute.h"
@@ -33,9 +34,10 @@ plan::MeshShape told_mesh(const Config& config, int workers) {
   return shape;
 }
 
-// What the kernel says could be had, shared out over the workers of this host.
+// What the kernel says could be had, shared out over the workers of this host; of a GPU's nothing is known: 0.
 std::uint64_t memory_of(const Config& config) {
   if (config.memory != "auto") return parse_size(config.memory, "--memory");
+  if (config.device != "cpu") return 0;
   return available_memory().value_or(0) / static_cast<std::uint64_t>(std::max<std::int64_t>(1, config.workers));
 }
 
@@ -67,8 +69,8 @@ std::vector<plan::PieceCost> scaled(std::vector<plan::PieceCost> pieces, double 
 // Parameters stay as they are.
 Ends measure_ends(const Config& config, Workload& work, const torch::Tensor& example) {
   constexpr int kRuns = 3;
-  Ends ends;
   torch::Tensor output;
+  const auto now = [&] { return device_seconds(work.device); };
   {
     torch::NoGradGuard no_grad;
     const bool training = work.model->is_training();
@@ -81,13 +83,13 @@ Ends measure_ends(const Config& config, Workload& work, const torch::Tensor& exa
   std::vector<double> forward, backward, optimizer;
   for (int run = 0; run <= kRuns; ++run) {  // the first warms up
     auto leaf = output.detach().clone().set_requires_grad(true);
-    const double begin = now_seconds();
+    const double begin = now();
     auto loss = loss_of(leaf, target);
-    const double middle = now_seconds();
+    const double middle = now();
     loss.backward();
     if (run == 0) continue;
     forward.push_back(middle - begin);
-    backward.push_back(now_seconds() - middle);
+    backward.push_back(now() - middle);
   }
   NamedTensors copies;
   for (const auto& pair : work.model->named_parameters()) {
@@ -97,9 +99,9 @@ Ends measure_ends(const Config& config, Workload& work, const torch::Tensor& exa
   }
   auto stepping = make_optimizer(config.optimizer, copies, {.momentum = config.momentum});
   for (int run = 0; run <= kRuns; ++run) {
-    const double begin = now_seconds();
+    const double begin = now();
     stepping->step(0);
-    if (run > 0) optimizer.push_back(now_seconds() - begin);
+    if (run > 0) optimizer.push_back(now() - begin);
   }
   return {median(forward), median(backward), median(optimizer)};
 }

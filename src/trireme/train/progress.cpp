@@ -210,10 +210,13 @@ void Progress::summary(const RunSummary& summary) {
   constexpr int kSummaryIndent = 15;
   out_ << "\n" << breakdown_table(summary.step, screen_.width) << "\n";
   if (!accuracy.empty()) out_ << "test accuracy  " << styled(kBold, accuracy) << "\n";
-  out_ << labelled("training", kSummaryIndent,
-                   joined({duration_text(summary.train_seconds), counted(summary.steps, "step", "steps"),
-                           grouped(summary.samples_per_second) + " samples/s"}),
-                   screen_.width);
+  const auto rate = grouped(summary.samples_per_second) + " samples/s";
+  const auto steps = counted(summary.steps, "step", "steps");
+  const auto all = summary.resumed
+                       ? joined({duration_text(summary.train_seconds), steps + " in all",
+                                 fmt::format("{} of them now at {}", summary.steps - *summary.resumed, rate)})
+                       : joined({duration_text(summary.train_seconds), steps, rate});
+  out_ << labelled("training", kSummaryIndent, all, screen_.width);
   if (!summary.out.empty()) {
     auto files = joined(summary.files);
     out_ << labelled("written to", kSummaryIndent, summary.out + (files.empty() ? "" : ": " + files), screen_.width);

@@ -55,7 +55,8 @@ struct RunSummary {
   std::int64_t steps = 0;
   double samples_per_second = 0;
   std::string out;
-  std::vector<std::string> files;  // in `out`
+  std::vector<std::string> files;       // in `out`
+  std::optional<std::int64_t> resumed;  // the step that this part of the run went on from
 };
 
 // For one thread.

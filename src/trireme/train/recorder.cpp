@@ -27,6 +27,7 @@ Recorder::Recorder(const Config& config, Communicator& world, int rank, std::opt
       rank_(rank),
       folder_(config.out),
       writes_(rank == 0),
+      resumed_(resumed),
       zero_(left_together(world)) {
   if (!writes_) return;
   std::error_code error;
@@ -201,6 +202,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
     sent += account.bytes_sent;
     dense += account.bytes_dense;
   }
+  if (resumed_) summary["resumed_step"] = *resumed_;
   summary["bytes_sent"] = sent;
   summary["bytes_dense"] = dense;
   if (report.compressed) {
@@ -228,7 +230,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   if (report.compressed) progress_->message(compression_line(workers, *report.compressed));
   if (straggler) progress_->message(straggler->text());
   progress_->message(prediction.line());
-  progress_->summary({mean, test.accuracy, place.train_seconds, place.step, rate, config_.out, files});
+  progress_->summary({mean, test.accuracy, place.train_seconds, place.step, rate, config_.out, files, resumed_});
   if (!diverged.empty()) fmt::print(stderr, "trireme: {}\n", diverged);  // also where the run is quiet
   summary["out"] = config_.out;
   summary["status"] = status;

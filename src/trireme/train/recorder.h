@@ -32,6 +32,8 @@ class Recorder {
            Verbosity verbosity);
 
   void header(const RunHeader& header);
+  // Of training, before this process: rates are of what it did itself.
+  void begin_at(double seconds) { epoch_begin_s_ = seconds; }
   // The loss of one who has learned nothing.
   void set_chance(double loss) { divergence_.set_chance(loss); }
   // After each step. `optimizer_s` and the whole step in seconds, this worker's.
@@ -41,8 +43,8 @@ class Recorder {
   // Since the last mark, of all workers.
   struct Part {
     double loss = 0, correct = 0, scored = 0, samples = 0;  // sums; the loss weighted by samples
-    std::uint64_t bytes_sent = 0;                           // by this worker, since the run began
-    double consensus = -1;                                  // as in sync::Report
+    std::uint64_t bytes_sent = 0;  // by this worker, since the run began, whatever processes it ran in
+    double consensus = -1;         // as in sync::Report
   };
   // How good the model is now. `epoch_ends`: `place` is at the beginning of the next one.
   void mark(const Place& place, const Evaluation& test, double lr, const Part& part, bool epoch_ends);
@@ -62,6 +64,7 @@ class Recorder {
   const int rank_;
   const std::filesystem::path folder_;
   const bool writes_;
+  const std::optional<std::int64_t> resumed_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<EventWriter> events_;
   std::unique_ptr<Progress> progress_;

@@ -13,6 +13,7 @@
 #include "trireme/parallel/memory.h"
 #include "trireme/parallel/pipeline.h"
 #include "trireme/parallel/stage.h"
+#include "trireme/train/device_clock.h"
 
 namespace trireme::train {
 namespace {
@@ -78,6 +79,7 @@ double state_factor(const Config& config) {
 std::vector<TimedPiece> time_pieces(torch::nn::Module& model, const nn::Chain& chain, const torch::Tensor& example,
                                     int runs) {
   const UntouchedBuffers untouched(model);
+  const auto now = [device = example.device()] { return device_seconds(device); };
   std::vector<TimedPiece> pieces;
   nn::Values inputs{example};
   for (std::size_t k = 0; k < chain.size(); ++k) {
@@ -86,17 +88,17 @@ std::vector<TimedPiece> time_pieces(torch::nn::Module& model, const nn::Chain& c
     nn::Values outputs;
     for (int run = 0; run <= runs; ++run) {  // the first warms up
       parallel::MemoryWatch memory;
-      const double begin = now_seconds();
+      const double begin = now();
       outputs = stage.forward(0, inputs);
-      const double middle = now_seconds();
+      const double middle = now();
       piece.cost.kept_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(0, memory.all().live));
       nn::Values gradients;
       for (const auto& output : outputs) gradients.push_back(torch::zeros_like(output));
-      const double start = now_seconds();
+      const double start = now();
       stage.backward(0, gradients, true);
       if (run == 0) continue;
       piece.forward.push_back(middle - begin);
-      piece.backward.push_back(now_seconds() - start);
+      piece.backward.push_back(now() - start);
     }
     piece.cost.name = chain[k].name;
     piece.cost.forward_s = median(piece.forward);

@@ -80,6 +80,7 @@ Keepsake keep(const NamedTensors& model, const NamedTensors& optimizer, const Sc
                       {"train_seconds", place.train_seconds},
                       {"best_accuracy", place.best_accuracy},
                       {"target_seconds", place.target_seconds},
+                      {"bytes_sent", place.bytes_sent},
                       {"schedule", nlohmann::json::object()},
                       {"data",
                        {{"name", look.name},
@@ -137,8 +138,13 @@ Place restore_place(Schedule& schedule, const LoadedCheckpoint& checkpoint, cons
     std::vector<std::pair<std::string, double>> state;
     for (const auto& [name, value] : json.at("schedule").items()) state.emplace_back(name, value.get<double>());
     schedule.load(state);
-    return {json.at("step"),          json.at("epoch"),         json.at("position"),
-            json.at("train_seconds"), json.at("best_accuracy"), json.at("target_seconds")};
+    return {json.at("step"),
+            json.at("epoch"),
+            json.at("position"),
+            json.at("train_seconds"),
+            json.at("best_accuracy"),
+            json.at("target_seconds"),
+            json.value("bytes_sent", std::uint64_t{0})};
   } catch (const nlohmann::json::exception&) {
     throw DataError(fmt::format("{}: its metadata lacks where the run was", file));
   } catch (const DataError& error) {

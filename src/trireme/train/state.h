@@ -21,7 +21,8 @@ struct Place {
   std::int64_t position = 0;  // samples taken in this epoch, by all workers
   double train_seconds = 0;
   double best_accuracy = 0;
-  double target_seconds = -1;  // when the target was reached; not yet: -1
+  double target_seconds = -1;    // when the target was reached; not yet: -1
+  std::uint64_t bytes_sent = 0;  // by the first worker
 };
 
 // Parameters and buffers by name, live. Frozen and shared ones too, each name once.

@@ -63,6 +63,7 @@ class Run {
     prediction_.emplace(config, world_, crew_, *strategy_, 4 * parameter_count(*work.model), total, options.predicted);
     start_feeding();
     recorder_.emplace(config, everyone_, workers_.rank(), resumed_, options.verbosity);
+    recorder_->begin_at(from_seconds_);
     recorder_->set_chance(std::log(static_cast<double>(work.data.train->shape().classes)));
     if (workers_.rank() == 0) {
       checkpoints_.emplace(config.out, static_cast<int>(config.keep_last), /*keep_best=*/true);
@@ -259,7 +260,8 @@ class Run {
     crew_.sum(sums);
     if (last_ > 0) place_.train_seconds += now_seconds() - last_;
     sent_ += traffic() - before_;
-    part_ = {sums[0], sums[1], sums[2], sums[3], sent_};
+    place_.bytes_sent = from_bytes_ + sent_;
+    part_ = {sums[0], sums[1], sums[2], sums[3], place_.bytes_sent};
     stopped_ = stopped_ || sums[4] > 0;
     const double lr = rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
     // Short of the mark if they were stopped, or have made all their steps. What a worker took that has died since
@@ -301,6 +303,7 @@ class Run {
     for (auto& learner : learners_) learner->gradients->drain();
     strategy_->settle();
     if (part_.samples > 0) sent_ += traffic() - before_;
+    place_.bytes_sent = from_bytes_ + sent_;
     // The result is kept, and beside it what a run that goes on would have gone on with.
     auto own = place_.position > 0 || strategy_->traits().uses_weights ? own_states() : NamedTensors{};
     bool more = false;
@@ -366,7 +369,8 @@ class Run {
 
   // Bytes sent for training, by this worker.
   std::uint64_t traffic() {
-    return world_.bytes_sent() + strategy_->report().bytes_sent + (body_ ? body_->bytes_sent() : 0);
+    return world_.bytes_sent() - learners_.first().exchange->measuring_bytes() + strategy_->report().bytes_sent +
+           (body_ ? body_->bytes_sent() : 0);
   }
 
   Station station() const {
@@ -429,6 +433,7 @@ class Run {
     place_ = learners_.first().load(*schedule_, loaded, file_);
     resumed_ = place_.step;
     from_seconds_ = place_.train_seconds;
+    from_bytes_ = place_.bytes_sent;
   }
 
   // Everyone begins with the first worker's weights.
@@ -531,6 +536,7 @@ class Run {
   OwnStates own_;                   // what that keeps of workers
   std::vector<std::string> notes_;  // about it
   double from_seconds_ = 0;         // of training, before this process
+  std::uint64_t from_bytes_ = 0;    // sent by then
   double last_ = 0;                 // when the last step ended; 0: nothing to count from
   StopQuestion stop_question_;
   bool mark_ahead_ = false, said_stop_ = false, stopped_ = false;

@@ -55,8 +55,9 @@ OpenFilesLimit::OpenFilesLimit(int workers) {
   rlim_t needed = 4 * static_cast<rlim_t>(workers) + 128;
   if (before_.rlim_cur >= needed) return;
   if (before_.rlim_max < needed) {
-    throw ConfigError(fmt::format("{} workers need {} open files, and the limit here is {}; raise it with ulimit -Hn",
-                                  workers, needed, before_.rlim_max));
+    const auto who = workers > 0 ? fmt::format("{} workers need", workers) : std::string("this takes");
+    throw ConfigError(fmt::format("{} {} open files, and the limit here is {}; raise it with ulimit -Hn", who, needed,
+                                  before_.rlim_max));
   }
   rlimit raised{needed, before_.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &raised);
