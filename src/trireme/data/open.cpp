@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "trireme/base/error.h"
+#include "trireme/base/registry.h"
 #include "trireme/data/formats.h"
 
 namespace trireme::data {
@@ -20,11 +21,9 @@ Splits path(std::string_view spec, const OpenOptions& options) {
   return Open(Path(spec), options);
 }
 
-}  // namespace
-
 // The first that takes a name or path opens it; names come before formats.
-std::span<const Source> sources() {
-  static constexpr Source kList[] = {
+Registry<Source>& registry() {
+  static const Source kBuiltIn[] = {
       {"fashion-mnist", "60,000 and 10,000 grey images of clothes, 28x28, 10 classes", nullptr, open_fashion_mnist,
        "apt install dataset-fashion-mnist", "/usr/share/datasets/fashion-mnist"},
       {"mnist", "60,000 and 10,000 grey images of digits, 28x28, 10 classes", nullptr, open_mnist,
@@ -91,12 +90,18 @@ std::span<const Source> sources() {
        {},
        kLength | kTestFraction},
   };
-  return kList;
+  static Registry<Source> all("data set", {std::begin(kBuiltIn), std::end(kBuiltIn)});
+  return all;
 }
+
+}  // namespace
+
+std::span<const Source> sources() { return registry().all(); }
+void add_source(Source source) { registry().add(std::move(source)); }
 
 const Source* find_source(std::string_view spec) {
   for (const auto& source : sources()) {
-    if (source.takes != nullptr ? source.takes(spec) : source.name == spec) return &source;
+    if (source.takes ? source.takes(spec) : source.name == spec) return &source;
   }
   return nullptr;
 }
@@ -117,7 +122,7 @@ Splits open(std::string_view spec, const OpenOptions& options) {
     throw DataError(fmt::format("{}: no such file or folder", spec));
   }
   std::string names;
-  for (const auto& source : sources()) names += source.takes == nullptr ? std::string(source.name) + ", " : "";
+  for (const auto& source : sources()) names += !source.takes ? std::string(source.name) + ", " : "";
   throw ConfigError(fmt::format("no data set '{}': there are {}synthetic:SHAPE, or a path", spec, names));
 }
 
