@@ -17,7 +17,7 @@ namespace {
 
 bool wants_torch(int argc, char** argv) {
   std::string_view first = argc > 1 ? argv[1] : "", second = argc > 2 ? argv[2] : "";
-  if (first == "bench" && (second == "ddp" || second == "parallel")) return true;
+  if (first == "bench" && (second == "ddp" || second == "learning" || second == "parallel")) return true;
   return std::ranges::find(trireme::cli::kTorchCommands, first, &trireme::cli::TorchCommand::name) !=
          trireme::cli::kTorchCommands.end();
 }

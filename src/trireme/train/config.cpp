@@ -20,6 +20,7 @@
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/together.h"
 #include "trireme/sync/strategies.h"
+#include "trireme/train/optimizer.h"
 #include "trireme/train/recompute.h"
 #include "trireme/train/straggle.h"
 
@@ -43,7 +44,8 @@ constexpr std::array kFields{
     Field{"train.accumulate", "--accumulate", "backwards per exchange and step", &C::accumulate},
     Field{"train.micro_batch", "--micro-batch", "samples per forward pass (0: the batch)", &C::micro_batch},
     Field{"train.optimizer", "--optimizer", "sgd, adam, adamw, lars or lamb", &C::optimizer},
-    Field{"train.lr", "--lr", "learning rate, the highest of its schedule", &C::lr},
+    Field{"train.lr", "--lr", "learning rate, the highest of its schedule (0: the optimizer's own, of sgd 0.1)",
+          &C::lr},
     Field{"train.schedule", "--schedule", "constant, step:E,…,GAMMA, cosine, one-cycle or plateau:PATIENCE,FACTOR",
           &C::schedule},
     Field{"train.warmup", "--warmup", "epochs of linear warm-up", &C::warmup},
@@ -324,6 +326,10 @@ std::int64_t micro_batches_of(const Config& config) {
   return stages ? plan::kMicroBatches : 1;
 }
 
+void apply_optimizer(Config& config) {
+  if (config.lr == 0) config.lr = find_optimizer(config.optimizer).lr;
+}
+
 void apply_hybrid(Config& config) {
   if (config.hybrid != "distbelief") return;
   if (config.strategy == "allreduce") config.strategy = "ps-async";
@@ -419,7 +425,7 @@ void check(const Config& config) {
   at_least("--length", config.length, 1);
   at_least("--clip", config.clip, 0);
   at_least("--warmup", config.warmup, 0);
-  if (!(config.lr > 0)) throw ConfigError(fmt::format("--lr: {} is not above 0", config.lr));
+  if (!(config.lr >= 0)) throw ConfigError(fmt::format("--lr: {} is below 0", config.lr));
   if (!(config.timeout > 0)) throw ConfigError(fmt::format("--timeout: {} is not above 0", config.timeout));
   if (!(config.target >= 0 && config.target <= 1)) {
     throw ConfigError(fmt::format("--target: {} is not a share of the test data, from 0 to 1", config.target));

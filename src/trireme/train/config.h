@@ -27,7 +27,7 @@ struct Config {
   // train
   std::int64_t batch = 64, epochs = 4, steps = 0, accumulate = 1, micro_batch = 0;
   std::string optimizer = "sgd", schedule = "one-cycle";
-  double lr = 0.1, momentum = 0.9, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, trust = 0.001;
+  double lr = 0, momentum = 0.9, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, trust = 0.001;
   bool nesterov = false;
   double warmup = 0;
   std::int64_t reference_batch = 0;
@@ -92,6 +92,9 @@ bool uses_mesh(const Config& config);
 // Into how many a batch is cut on a mesh: as told, else 8, so that stages of a pipeline have something to do; where
 // the mesh that was told has one stage only, a batch stays whole.
 std::int64_t micro_batches_of(const Config& config);
+
+// What the optimizer says where it was left to it: its learning rate.
+void apply_optimizer(Config& config);
 
 // What --hybrid means in terms of the other settings, where they were left as they are.
 void apply_hybrid(Config& config);

@@ -12,10 +12,10 @@ namespace {
 
 const OptimizerEntry kBuiltIn[] = {
     {"sgd", "gradient descent with momentum or Nesterov's momentum", make_sgd},
-    {"adam", "steps scaled by running means of the gradient and its square", make_adam},
-    {"adamw", "Adam with weight decay apart from the gradient", make_adamw},
-    {"lars", "momentum with a rate per layer, for convolutional networks in large batches", make_lars},
-    {"lamb", "Adam with a rate per layer, for transformers in large batches", make_lamb},
+    {"adam", "steps scaled by running means of the gradient and its square", make_adam, 1e-3},
+    {"adamw", "Adam with weight decay apart from the gradient", make_adamw, 1e-3},
+    {"lars", "momentum with a rate per layer, for convolutional networks in large batches", make_lars, 10},
+    {"lamb", "Adam with a rate per layer, for transformers in large batches", make_lamb, 1e-2},
 };
 
 Registry<OptimizerEntry>& registry() {
@@ -44,16 +44,20 @@ void check(std::string_view name, const OptimizerOptions& options) {
 std::span<const OptimizerEntry> optimizers() { return registry().all(); }
 void add_optimizer(OptimizerEntry entry) { registry().add(std::move(entry)); }
 
-std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,
-                                          const OptimizerOptions& options) {
+const OptimizerEntry& find_optimizer(std::string_view name) {
   std::vector<std::string_view> names;
   for (const OptimizerEntry& entry : optimizers()) {
+    if (entry.name == name) return entry;
     names.push_back(entry.name);
-    if (entry.name != name) continue;
-    check(name, options);
-    return entry.make(parameters, options);
   }
   throw ConfigError(fmt::format("no optimizer is called {}; there are {}", name, fmt::join(names, ", ")));
+}
+
+std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,
+                                          const OptimizerOptions& options) {
+  const auto& entry = find_optimizer(name);
+  check(name, options);
+  return entry.make(parameters, options);
 }
 
 }  // namespace trireme::train

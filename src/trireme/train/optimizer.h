@@ -41,12 +41,14 @@ struct OptimizerEntry {
   std::string_view name;
   std::string_view summary;
   std::function<std::unique_ptr<Optimizer>(const NamedTensors& parameters, const OptimizerOptions& options)> make;
+  double lr = 0.1;  // where none is asked for
 };
 std::span<const OptimizerEntry> optimizers();
 // One more, before any is made. Throws ConfigError for a name that is taken.
 void add_optimizer(OptimizerEntry entry);
 
-// Throws ConfigError that lists the names.
+// By name. Throws ConfigError that lists the names.
+const OptimizerEntry& find_optimizer(std::string_view name);
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,
                                           const OptimizerOptions& options = {});
 

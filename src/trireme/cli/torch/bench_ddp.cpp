@@ -238,6 +238,7 @@ void run(const DdpBenchOptions& options) {
 void add_bench_ddp(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "Measure");
   bench->require_subcommand(1);
+  add_bench_learning(*bench);
   add_bench_parallel(*bench);
   auto options = std::make_shared<DdpBenchOptions>();
   auto* ddp = bench->add_subcommand("ddp", "What exchanging gradients costs a training step");

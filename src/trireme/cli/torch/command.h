@@ -23,6 +23,7 @@ void add_compare(CLI::App& app);           // compare.cpp
 void add_data(CLI::App& app);              // data.cpp
 void add_profile(CLI::App& app);           // profile.cpp
 void add_bench_ddp(CLI::App& app);         // bench_ddp.cpp
+void add_bench_learning(CLI::App& bench);  // bench_learning.cpp, likewise
 void add_bench_parallel(CLI::App& bench);  // bench_parallel.cpp, a subcommand of bench
 
 }  // namespace trireme::cli

@@ -155,6 +155,7 @@ train::Config resolve(const TrainFlags& flags, train::Config config, const plan:
     auto [name, value] = split_setting("--model-arg", text);
     config.model_args[name] = value;
   }
+  train::apply_optimizer(config);
   train::apply_hybrid(config);
   // As many workers as the mesh has, unless somebody said how many.
   const bool said = config.workers != kUnsaid;
