@@ -53,8 +53,8 @@ Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> chan
       ins_(ranks_),
       outs_(ranks_) {
   for (Collective what : kCollectives) {
-    staged_[static_cast<int>(what)] = &find_algorithm(what, "staged");
-    inline_[static_cast<int>(what)] = &find_algorithm(what, "inline");
+    staged_[static_cast<int>(what)] = &find_algorithm(what, Pattern::stages);
+    inline_[static_cast<int>(what)] = &find_algorithm(what, Pattern::slots);
   }
 }
 

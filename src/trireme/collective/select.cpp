@@ -36,8 +36,8 @@ Selector::Selector(Tuning tuning, int ranks, bool shared, bool deterministic)
     : tuning_(std::move(tuning)), ranks_(ranks), shared_(shared), deterministic_(deterministic) {
   for (Collective what : kCollectives) {
     auto& names = names_[static_cast<int>(what)];
-    names.small = &find_algorithm(what, "inline");
-    names.large = &find_algorithm(what, "direct");
+    names.small = &find_algorithm(what, Pattern::slots);
+    names.large = &find_algorithm(what, Pattern::direct);
   }
 }
 

@@ -134,6 +134,7 @@ Kind dgc() {
           .error = Kind::Error::its_own,
           .takes_momentum = true,
           .uncompressed = "dgc:1,warmup=0,clip=0",
+          .memoryless = "topk",
           .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
             const DgcSettings settings{values.number("fraction"), values.number("warmup"), values.number("clip"),
                                        values.is("masking", "on")};

@@ -49,7 +49,7 @@ const Algorithm& pick_algorithm(const Network& network, Collective what, std::si
   const std::uint64_t bytes = count * element_bytes;
   if (network.shares_memory()) {
     const std::uint64_t staged = bytes * static_cast<std::uint64_t>(has_blocks(what) ? ranks : 1);
-    return find_algorithm(what, staged <= network.node(0).inline_limit ? "inline" : "direct");
+    return find_algorithm(what, staged <= network.node(0).inline_limit ? Pattern::slots : Pattern::direct);
   }
   if (ranks == 1) return *algorithms_for(what).back();
   const std::uint64_t size = representative(bytes);

@@ -97,12 +97,13 @@ void check(const Network& network, const Job& job) {
   if (!rules.none() && job.strategy.kind->compresses == sync::Kind::Compresses::nothing) {
     throw ConfigError(fmt::format("--compress: nothing that {} sends may be compressed", job.strategy.kind->name));
   }
-  if (job.hybrid && (job.strategy.kind->name != "allreduce" || !rules.none() || job.mesh.pipe * job.mesh.tensor > 1)) {
+  if (job.hybrid && (!job.strategy.traits().in_backward || !rules.none() || job.mesh.pipe * job.mesh.tensor > 1)) {
     throw ConfigError(
         "--hybrid alexnet goes with --strategy allreduce, without --compress and a mesh of stages or parts");
   }
-  if (job.strategy.kind->name == "hogwild" && !network.shares_memory()) {
-    throw ConfigError("hogwild needs workers that share memory: a cluster of one node");
+  if (job.strategy.traits().shares_memory && !network.shares_memory()) {
+    throw ConfigError(
+        fmt::format("{} needs workers that share memory: a cluster of one node", job.strategy.kind->name));
   }
 }
 

@@ -1,12 +1,14 @@
 #include "trireme/plan/together.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "trireme/base/error.h"
 #include "trireme/compress/rules.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/pipeline/schedule.h"
 
 namespace trireme::plan {
@@ -48,7 +50,7 @@ void check_codec(const Together& chosen, const sync::Choice& strategy) {
     throw ConfigError(
         fmt::format("--compress {}: for gradients only, but {} sends models", chosen.compress, kind.name));
   }
-  if (chosen.optimizer != "sgd" || chosen.nesterov) {
+  if (!optim::is(&optim::Kind::linear, chosen.optimizer) || chosen.nesterov) {
     throw ConfigError(
         fmt::format("--compress {}: it takes the place of sgd's momentum; use --optimizer sgd without --nesterov",
                     chosen.compress));
@@ -56,9 +58,12 @@ void check_codec(const Together& chosen, const sync::Choice& strategy) {
 }
 
 void check_optimizer(std::string_view flag, const Together& chosen) {
-  constexpr std::array<std::string_view, 3> kAble{"sgd", "adam", "adamw"};
-  if (std::ranges::find(kAble, chosen.optimizer) != kAble.end()) return;
-  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, chosen.optimizer, "sgd, adam, adamw"));
+  if (optim::is(&optim::Kind::by_element, chosen.optimizer)) return;
+  std::vector<std::string_view> able;
+  for (const auto& one : optim::optimizers()) {
+    if (one.by_element) able.push_back(one.name);
+  }
+  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, chosen.optimizer, fmt::join(able, ", ")));
 }
 
 // A schedule whose stages step by themselves.
@@ -83,7 +88,7 @@ void check_mesh(const Together& chosen, const sync::Choice& strategy) {
     throw ConfigError("--servers: on a mesh every worker serves its own part of the model; leave it out");
   }
   const auto& kind = pipelines::find_kind(chosen.pipeline);
-  const bool all_reduces = strategy.kind->name == "allreduce";
+  const bool all_reduces = strategy.traits().in_backward;
   if (!kind.synchronous) check_asynchronous(chosen, kind, all_reduces);
   if (chosen.shard == "none") return;
   if (!all_reduces) throw ConfigError(fmt::format("--shard needs --strategy allreduce, not {}", strategy.kind->name));

@@ -120,7 +120,7 @@ class Listing {
     Way way{workers, strategy, codec, traits(strategy)};
     const bool one_memory = way.traits.one_memory;
     Together together{.strategy = strategy.text(), .compress = codec, .launch = one_memory ? "threads" : "processes"};
-    if (workers == 1 && (strategy.kind->name != sync::strategies().front().name || !is_none(codec))) {
+    if (workers == 1 && !is_plain(strategy, codec)) {
       return leave_out(way, "one worker exchanges nothing: how it would does not matter");
     }
     if (refused(together)) return leave_out(way, "codecs that a strategy cannot send: trireme train refuses them");
@@ -136,7 +136,7 @@ class Listing {
   }
 
   static bool is_plain(const sync::Choice& strategy, const std::string& codec) {
-    return strategy.kind->name == sync::strategies().front().name && is_none(codec);
+    return strategy.traits().in_backward && is_none(codec);
   }
 
   void add_meshes(int workers, const std::vector<sync::Choice>& strategies, const std::vector<std::string>& codecs) {

@@ -80,6 +80,7 @@ Kind post_local_sgd() {
                        {"warmup", "0.5", "share of all steps that average gradients", number(0, 1)}},
           .traits = {.uses_gradient = true},
           .compresses = Kind::Compresses::models,
+          .proven = Kind::Proven::speedup,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<PostLocalSgd>(around, Phases(values, around.total_steps));
           },

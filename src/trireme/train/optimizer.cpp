@@ -10,14 +10,12 @@ namespace trireme::train {
 namespace {
 
 constexpr OptimizerEntry kOptimizers[] = {
-    {"sgd", "gradient descent with momentum or Nesterov's momentum", make_sgd},
-    {"adam", "steps scaled by running means of the gradient and its square", make_adam},
-    {"adamw", "Adam with weight decay apart from the gradient", make_adamw},
-    {"lars", "momentum with a rate per layer, for convolutional networks in large batches", make_lars},
-    {"lamb", "Adam with a rate per layer, for transformers in large batches", make_lamb},
+    {optim::kSgd, make_sgd},   {optim::kAdam, make_adam}, {optim::kAdamW, make_adamw},
+    {optim::kLars, make_lars}, {optim::kLamb, make_lamb},
 };
 
-void check(std::string_view name, const OptimizerOptions& options) {
+void check(const optim::Kind& kind, const OptimizerOptions& options) {
+  const auto name = kind.name;
   auto require = [&](bool holds, std::string_view what, double value) {
     if (!holds) throw ConfigError(fmt::format("optimizer {}: {}, not {}", name, what, value));
   };
@@ -28,7 +26,7 @@ void check(std::string_view name, const OptimizerOptions& options) {
   require(share(options.beta2), "beta2 must be from 0 to below 1", options.beta2);
   require(options.epsilon >= 0, "epsilon must be at least 0", options.epsilon);
   require(options.trust > 0, "trust must be above 0", options.trust);
-  if (options.nesterov && name != "sgd") {
+  if (options.nesterov && !kind.linear) {
     throw ConfigError(fmt::format("optimizer {}: nesterov is for sgd alone", name));
   }
 }
@@ -41,9 +39,9 @@ std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTens
                                           const OptimizerOptions& options) {
   std::vector<std::string_view> names;
   for (const OptimizerEntry& entry : kOptimizers) {
-    names.push_back(entry.name);
-    if (entry.name != name) continue;
-    check(name, options);
+    names.push_back(entry.kind.name);
+    if (entry.kind.name != name) continue;
+    check(entry.kind, options);
     return entry.make(parameters, options);
   }
   throw ConfigError(fmt::format("no optimizer is called {}; there are {}", name, fmt::join(names, ", ")));

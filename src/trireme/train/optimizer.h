@@ -1,4 +1,5 @@
-// How a gradient becomes a step: one file per optimizer in optimizers/, one line each in optimizer.cpp.
+// How a gradient becomes a step: one file per optimizer in optimizers/, one line each in optimizer.cpp,
+// and what it is in optim/optimizers.h.
 #pragma once
 #include <torch/torch.h>
 
@@ -9,6 +10,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "trireme/optim/optimizers.h"
 
 namespace trireme::train {
 
@@ -38,8 +41,7 @@ class Optimizer {
 };
 
 struct OptimizerEntry {
-  std::string_view name;
-  std::string_view summary;
+  const optim::Kind& kind;
   std::unique_ptr<Optimizer> (*make)(const NamedTensors& parameters, const OptimizerOptions& options);
 };
 std::span<const OptimizerEntry> optimizers();

@@ -1,5 +1,6 @@
 #include "trireme/train/strategy.h"
 
+#include "trireme/optim/optimizers.h"
 #include "trireme/sync/clip.h"
 #include "trireme/train/flat.h"
 
@@ -7,14 +8,14 @@ namespace trireme::train {
 namespace {
 
 sync::Pace with_codes(const Config& config, const sync::Pace& own) {
-  if (config.optimizer != "sgd") return {.momentum = config.momentum};
+  if (!optim::is(&optim::Kind::linear, config.optimizer)) return {.momentum = config.momentum};
   return sync::pace_with_codes(*sync::Choice::parse(config.strategy).kind, {config.compress, config.compress_rule}, own,
                                config.momentum);
 }
 
 ps::UpdateSpec server_update(const Config& config) {
   const double momentum = with_codes(config, {.momentum = config.momentum}).momentum;
-  return {.name = config.optimizer == "sgd" && momentum > 0 ? "momentum" : config.optimizer,
+  return {.name = optim::is(&optim::Kind::linear, config.optimizer) && momentum > 0 ? "momentum" : config.optimizer,
           .momentum = momentum,
           .weight_decay = config.weight_decay,
           .nesterov = config.nesterov,
