@@ -84,7 +84,9 @@ void Selector::choose(Request& request) {
   if (names.preferred != nullptr) {
     request.algorithm = names.preferred;
   } else if (shared_) {
-    request.algorithm = bytes <= tuning_.inline_limit ? names.small : names.large;
+    const auto pattern =
+        shared_pattern(request.what, request.count * size_of(request.dtype), ranks_, tuning_.inline_limit);
+    request.algorithm = pattern == Pattern::slots ? names.small : names.large;
   } else {
     request.algorithm = best(request);
   }

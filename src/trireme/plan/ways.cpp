@@ -10,12 +10,12 @@
 #include "trireme/compress/codecs.h"
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/bucket_plan.h"
+#include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/needs.h"
 
 namespace trireme::plan {
 namespace {
 
-constexpr int kMostTrained = 4096;  // that `trireme train` takes
 constexpr int kMostStages = 64, kMostParts = 16;
 
 std::vector<int> worker_counts(const Question& question, Ways& out) {
@@ -31,11 +31,11 @@ std::vector<int> worker_counts(const Question& question, Ways& out) {
   }
   std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-  if (counts.back() > kMostTrained) {
-    std::erase_if(counts, [](int count) { return count > kMostTrained; });
+  if (counts.back() > kMostTrainedWorkers) {
+    std::erase_if(counts, [](int count) { return count > kMostTrainedWorkers; });
     out.left_out.push_back(
-        {0, fmt::format("more than {} workers: one job of trireme train has no more", kMostTrained)});
-    if (question.space.workers.empty() && counts.back() < kMostTrained) counts.push_back(kMostTrained);
+        {0, fmt::format("more than {} workers: one job of trireme train has no more", kMostTrainedWorkers)});
+    if (question.space.workers.empty() && counts.back() < kMostTrainedWorkers) counts.push_back(kMostTrainedWorkers);
   }
   return counts;
 }

@@ -200,8 +200,7 @@ void check_sizes(const Config& config) {
 std::int64_t most_here(std::int64_t per_core) { return std::max<std::int64_t>(64, per_core * net::usable_cores()); }
 
 void check_workers(const Config& config) {
-  constexpr std::int64_t kMost = 4096;
-  const auto most = std::min(kMost, most_here(32));
+  const auto most = std::min<std::int64_t>(plan::kMostTrainedWorkers, most_here(32));
   if (config.workers <= most) return;
   const auto told = told_mesh(config);
   const bool by_mesh = told && told->size() == config.workers;
