@@ -49,6 +49,6 @@ int main(int argc, char** argv) {
       argc, argv,
       {.models = {{"two-layers", "a small perceptron", "width=64", two_layers}},
        .data = {{.name = "rings", .what = "points in a square, in three rings", .open = rings}},
-       .optimizers = {{"signum", "steps by the sign of the mean gradient",
+       .optimizers = {{{.name = "signum", .summary = "steps by the sign of the mean gradient", .lr = 0.001},
                        [](const auto& parameters, const auto&) { return std::make_unique<Signum>(parameters); }}}});
 }

@@ -111,18 +111,19 @@ int main(int argc, char** argv) try {
     loop(argv[2], std::atoi(argv[3]), std::atoi(argv[4]), argv[5]);
     return 0;
   }
-  return trireme::train_main(argc, argv,
-                             {.models = {{"stranger-net", "two hidden layers of 16", "",
-                                          [](const trireme::models::Shape& shape, const trireme::models::Arguments&) {
-                                            std::int64_t inputs = 1;
-                                            for (const auto extent : shape.input) inputs *= extent;
-                                            return trireme::model_of(std::make_shared<Net>(inputs, shape.classes));
-                                          }}},
-                              .data = {{.name = "stranger-data", .what = "made up", .takes = {}, .open = open_samples}},
-                              .optimizers = {{"stranger-sgd", "gradient descent with momentum",
-                                              [](const auto& parameters, const auto& options) {
-                                                return std::make_unique<Sgd>(parameters, options.momentum);
-                                              }}}});
+  return trireme::train_main(
+      argc, argv,
+      {.models = {{"stranger-net", "two hidden layers of 16", "",
+                   [](const trireme::models::Shape& shape, const trireme::models::Arguments&) {
+                     std::int64_t inputs = 1;
+                     for (const auto extent : shape.input) inputs *= extent;
+                     return trireme::model_of(std::make_shared<Net>(inputs, shape.classes));
+                   }}},
+       .data = {{.name = "stranger-data", .what = "made up", .takes = {}, .open = open_samples}},
+       .optimizers = {{{.name = "stranger-sgd", .summary = "gradient descent with momentum", .momentum = true},
+                       [](const auto& parameters, const auto& options) {
+                         return std::make_unique<Sgd>(parameters, options.momentum);
+                       }}}});
 } catch (const trireme::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return error.exit_code();

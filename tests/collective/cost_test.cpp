@@ -38,7 +38,7 @@ Schedule plan_master(const Call& call) {
   };
   return schedule;
 }
-const Algorithm kMaster{Collective::all_reduce, "test-master", "", false, false, plan_master};
+const Algorithm kMaster{Collective::all_reduce, "test-master", "", false, false, Pattern::other, plan_master};
 
 // A chain in which rank r has nothing to do before round r − 1.
 Schedule plan_chain(const Call& call) {
@@ -51,7 +51,7 @@ Schedule plan_chain(const Call& call) {
   };
   return schedule;
 }
-const Algorithm kChain{Collective::broadcast, "test-chain", "", false, true, plan_chain};
+const Algorithm kChain{Collective::broadcast, "test-chain", "", false, true, Pattern::other, plan_chain};
 
 Schedule plan_lost_message(const Call& call) {
   Schedule schedule = plan_chain(call);
@@ -60,7 +60,7 @@ Schedule plan_lost_message(const Call& call) {
   };
   return schedule;
 }
-const Algorithm kLostMessage{Collective::broadcast, "test-lost", "", false, true, plan_lost_message};
+const Algorithm kLostMessage{Collective::broadcast, "test-lost", "", false, true, Pattern::other, plan_lost_message};
 
 TEST(Count, MasterByHand) {
   Count count = count_schedule(kMaster, call_of(Collective::all_reduce, 5, 10), 4);

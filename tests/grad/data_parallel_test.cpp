@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/grad/models.h"
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/plan/bucket_plan.h"
+#include "trireme/plan/simulate.h"
 
 namespace trireme {
 namespace {
@@ -60,6 +62,39 @@ TEST(DataParallel, EqualsOneWorkerWithTheWholeBatchForEveryPlanAndTurn) {
       }
     }
   }
+}
+
+// Buckets and the notes behind them have one layout, which both read from the same headers.
+TEST(DataParallel, SendsTheBytesThatTheSimulatorCounts) {
+  constexpr int kRanks = 2, kSteps = 4;
+  plan::Profile profile;
+  profile.batch = 4;
+  profile.samples = 4 * kRanks * kSteps;
+  for (auto& item : small_net(64)->named_parameters()) {
+    const auto elements = static_cast<std::size_t>(item.value().numel());
+    profile.gradients.push_back({item.key(), elements, static_cast<std::size_t>(item.value().size(0)), {}});
+  }
+  std::ranges::reverse(profile.gradients);  // as they become ready
+  plan::Job job;
+  job.profile = &profile;
+  job.strategy = sync::Choice::parse("allreduce");
+  job.bucket_plan = "one";
+  job.steps = kSteps;
+  plan::Cluster cluster;
+  cluster.nodes.emplace_back().workers = kRanks;
+  cluster.links.emplace_back();
+  const auto simulated = plan::simulate(cluster, job);
+  run_threads(kRanks, [&](Communicator& world) {
+    auto net = small_net(64);
+    auto parallel = data_parallel(*net, world, {.bucket_plan = "one"});
+    std::uint64_t before = 0;
+    for (int step = 0; step <= kSteps; ++step) {  // the first finds the order of gradients
+      if (step == 1) before = world.bytes_sent();
+      parallel.zero_grad();
+      loss_on(net, examples({4, 8}, 4)).backward();
+    }
+    EXPECT_EQ(world.bytes_sent() - before, simulated.bytes_sent / kRanks);
+  });
 }
 
 TEST(DataParallel, DroppedGradientsAreTheSame) {

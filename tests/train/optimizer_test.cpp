@@ -318,7 +318,7 @@ TEST_P(Optimizers, RefuseAnothersState) {
 
 std::vector<std::string_view> names() {
   std::vector<std::string_view> names;
-  for (const OptimizerEntry& entry : optimizers()) names.push_back(entry.name);
+  for (const OptimizerEntry& entry : optimizers()) names.push_back(entry.kind.name);
   return names;
 }
 

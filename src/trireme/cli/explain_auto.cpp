@@ -14,13 +14,13 @@ namespace {
 std::string reason(const AutoQuestion& question, const Request& request, const Tuning& tuning,
                    const std::vector<Candidate>& candidates) {
   const auto size = format_size(question.bytes);
-  if (request.algorithm->name == "inline") {
+  if (request.algorithm->pattern == Pattern::slots) {
     return fmt::format(
         "{} is no more than {}, up to which copying through the posts costs less than a second "
         "synchronization",
         size, format_size(tuning.inline_limit));
   }
-  if (request.algorithm->name == "direct") {
+  if (request.algorithm->pattern == Pattern::direct) {
     return fmt::format(
         "ranks share memory and {} is more than {}: each input is read once and each output written once{}; buffers "
         "that peers cannot reach go through stages of {}",

@@ -15,6 +15,7 @@
 #include "trireme/collective/communicator.h"
 #include "trireme/compress/rules.h"
 #include "trireme/pipeline/schedule.h"
+#include "trireme/plan/hybrids.h"
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/simulate.h"
 
@@ -41,11 +42,11 @@ plan::Job job_of(const SimulateOptions& options, const plan::Profile& profile) {
   if (options.exchange != "auto") {
     job.turn = options.exchange == "inline" ? plan::Job::Turn::in_line : plan::Job::Turn::background;
   }
-  job.hybrid = options.hybrid == "alexnet";
-  std::string mesh = options.mesh;
-  if (options.hybrid == "distbelief") {
-    if (mesh.empty()) mesh = "data=2,pipe=2";
-    if (options.strategy == "allreduce") job.strategy = sync::Choice::parse("ps-async");
+  const auto& hybrid = plan::find_hybrid(options.hybrid);
+  job.hybrid = hybrid.gathers_batch;
+  const std::string mesh = options.mesh.empty() ? std::string(hybrid.mesh) : options.mesh;
+  if (!hybrid.strategy.empty() && options.strategy == SimulateOptions().strategy) {
+    job.strategy = sync::Choice::parse(hybrid.strategy);
   }
   if (!mesh.empty()) {
     job.mesh = plan::parse_mesh(mesh);
@@ -56,13 +57,28 @@ plan::Job job_of(const SimulateOptions& options, const plan::Profile& profile) {
   return job;
 }
 
+std::vector<std::string> hybrid_names() {
+  std::vector<std::string> names;
+  for (const auto& one : plan::hybrids()) names.emplace_back(one.name);
+  return names;
+}
+
+// "alexnet: convolutions replicated, the rest split; …"
+std::string hybrid_help() {
+  std::string text;
+  for (const auto& one : plan::hybrids()) {
+    if (!one.summary.empty()) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", one.name, one.summary);
+  }
+  return text;
+}
+
 // What the job does nothing with.
 void refuse_idle(const CLI::App& command, const SimulateOptions& options, const plan::Job& job) {
   const auto& strategy = *job.strategy.kind;
   if (!strategy.needs_servers) {
     refuse_given(command, {"--servers"}, fmt::format("{} has no servers; leave it out", strategy.name));
   }
-  const bool on_mesh = !job.hybrid && (!options.mesh.empty() || options.hybrid == "distbelief");
+  const bool on_mesh = !job.hybrid && (!options.mesh.empty() || !plan::find_hybrid(options.hybrid).mesh.empty());
   if (on_mesh) {
     refuse_given(command, {"--servers"}, "on a mesh there is one with each worker; leave it out");
     pipelines::find_kind(job.schedule);
@@ -173,10 +189,8 @@ void add_simulate(CLI::App& app) {
   command->add_option("--servers", options->servers, "ps-*: 0 for one with each worker")->capture_default_str();
   command->add_option("--lanes", options->lanes, "Exchanges under way at once")->capture_default_str();
   command->add_option("--mesh", options->mesh, "data=D,pipe=P,tensor=T");
-  command
-      ->add_option("--hybrid", options->hybrid,
-                   "alexnet: convolutions replicated, the rest split; distbelief: pipelines on a parameter server")
-      ->check(CLI::IsMember({"none", "alexnet", "distbelief"}))
+  command->add_option("--hybrid", options->hybrid, hybrid_help())
+      ->check(CLI::IsMember(hybrid_names()))
       ->capture_default_str();
   command
       ->add_option("--micro-batches", options->micro_batches,

@@ -25,32 +25,27 @@ bool has_plain_log(std::string_view text) {
   return false;
 }
 
-// What algorithms have in common that makes them stray from their forms.
-bool folds(std::string_view name) { return name == "butterfly" || name.starts_with("halving"); }
-bool is_tree(std::string_view name) { return name == "tree" || name == "double-tree"; }
-bool circles(std::string_view name) { return name == "circulant" || name == "bruck" || name == "dissemination"; }
-bool spans(std::string_view name) {
-  return name == "mst" || name == "scatter-all-gather" || name == "reduce-scatter-gather" ||
-         name == "gather-broadcast" || name == "reduce-scatter-composed";
-}
+bool is_spanning(Pattern pattern) { return pattern == Pattern::spanning || pattern == Pattern::composed; }
+bool is_tree(Pattern pattern) { return pattern == Pattern::tree || pattern == Pattern::two_trees; }
 
-std::string log_reason(std::string_view name, int P) {
+std::string log_reason(Pattern pattern, int P) {
   int floor_log = std::bit_width(static_cast<unsigned>(P)) - 1;
   std::string start = fmt::format("log2 {} = {:.2f} is not whole: ", P, std::log2(P));
-  if (folds(name)) {
+  if (pattern == Pattern::folding) {
     int core = 1 << floor_log;
     return start + fmt::format("{} rank{} beyond {} fold in before and are served after", P - core,
                                P - core == 1 ? "" : "s", core);
   }
-  if (is_tree(name)) return start + fmt::format("the tree has {} levels below its root", floor_log);
-  if (spans(name)) return start + fmt::format("the spanning tree has {} levels of unequal halves", floor_log + 1);
+  if (is_tree(pattern)) return start + fmt::format("the tree has {} levels below its root", floor_log);
+  if (is_spanning(pattern))
+    return start + fmt::format("the spanning tree has {} levels of unequal halves", floor_log + 1);
   return start + fmt::format("{} rounds, the last of fewer blocks", floor_log + 1);
 }
 
 class Reasons {
  public:
   Reasons(const PricedCall& call, const std::vector<std::string_view>& differ)
-      : call_(call), differ_(differ), name_(call.algorithm->name), P_(call.shape.ranks) {}
+      : call_(call), differ_(differ), pattern_(call.algorithm->pattern), P_(call.shape.ranks) {}
 
   std::string find() {
     if (P_ == 1) return "one rank: nothing is sent";
@@ -85,7 +80,7 @@ class Reasons {
   int parts() const {
     if (has_blocks(call_.shape.what) || call_.shape.what == Collective::barrier) return 1;
     std::string_view piece = form("per round").text;
-    if (name_ == "double-tree") return 2;
+    if (pattern_ == Pattern::two_trees) return 2;
     return piece == "n/P" || piece == "n/2" ? P_ : 1;
   }
 
@@ -100,7 +95,7 @@ class Reasons {
     if (!differs("wires")) return;
     if (form("wires").value > P_ - 1 && call_.count.wires == P_ - 1) {
       reasons_.push_back(fmt::format("a rank has only {} peer{}", P_ - 1, P_ == 2 ? "" : "s"));
-    } else if (is_tree(name_)) {
+    } else if (is_tree(pattern_)) {
       reasons_.push_back("in so small a tree no rank has a parent and two children");
     }
   }
@@ -108,7 +103,8 @@ class Reasons {
   void unequal_parts() {
     std::size_t count = call_.shape.count, cut = static_cast<std::size_t>(parts());
     if (!differs_beyond_wires() || count < cut || count % cut == 0) return;
-    if (folds(name_) && !std::has_single_bit(static_cast<unsigned>(P_))) return;  // cut into the core's parts
+    if (pattern_ == Pattern::folding && !std::has_single_bit(static_cast<unsigned>(P_)))
+      return;  // cut into the core's parts
     reasons_.push_back(
         fmt::format("{} elements do not divide by {}: the largest part has {}", count, cut, (count + cut - 1) / cut));
   }
@@ -118,15 +114,15 @@ class Reasons {
     bool plain = std::any_of(differ_.begin(), differ_.end(),
                              [&](std::string_view quantity) { return has_plain_log(form(quantity).text); });
     // A spanning tree's halves and a folded core's parts are unequal even where the form has no logarithm.
-    if (plain || ((spans(name_) || folds(name_)) && differs_beyond_wires())) {
-      reasons_.push_back(log_reason(name_, P_));
+    if (plain || ((is_spanning(pattern_) || pattern_ == Pattern::folding) && differs_beyond_wires())) {
+      reasons_.push_back(log_reason(pattern_, P_));
     }
   }
 
   void shape_of_tree() {
-    if (!differs("time") || !is_tree(name_)) return;
+    if (!differs("time") || !is_tree(pattern_)) return;
     bool full = std::has_single_bit(static_cast<unsigned>(P_ + 1));
-    if (name_ == "double-tree") {
+    if (pattern_ == Pattern::two_trees) {
       reasons_.push_back("the deepest ranks are not below two children everywhere");
     } else if (!full) {
       reasons_.push_back("the last level is not full: its parents may have one child");
@@ -134,9 +130,9 @@ class Reasons {
   }
 
   void circle() {
-    if (!circles(name_)) return;
+    if (pattern_ != Pattern::circle) return;
     bool odd = P_ % 2 == 1;
-    if (odd && name_ != "dissemination" && differs_beyond_wires()) {
+    if (odd && call_.shape.what != Collective::barrier && differs_beyond_wires()) {
       reasons_.push_back(fmt::format("half of {} blocks is not whole", P_));
     }
     if (differs("wires") && call_.count.wires != P_ - 1) {
@@ -149,7 +145,7 @@ class Reasons {
 
   const PricedCall& call_;
   const std::vector<std::string_view>& differ_;
-  std::string_view name_;
+  Pattern pattern_;
   int P_;
   std::vector<std::string> reasons_;
 };

@@ -50,7 +50,7 @@ class Page {
                 {"start", snapshot(-1)},
                 {"wanted", wanted()},
                 {"rounds", rounds}};
-    if (layout() == "tree") result["parents"] = parents();
+    if (in_tree()) result["parents"] = parents();
     Json values = Json::array();
     for (std::size_t number = 0; number < trace_.values().size(); ++number) {
       const Value& value = trace_.values()[static_cast<int>(number)];
@@ -165,11 +165,10 @@ class Page {
     return list;
   }
 
+  bool in_tree() const { return algorithm_.pattern == Pattern::tree || algorithm_.pattern == Pattern::spanning; }
   std::string layout() const {
-    std::string_view name = algorithm_.name;
-    if (name == "tree" || name == "mst") return "tree";
-    if (name == "butterfly" || name.starts_with("halving") || name == "canonical") return "grid";
-    return "ring";
+    const Pattern pattern = algorithm_.pattern;
+    return in_tree() ? "tree" : pattern == Pattern::folding || pattern == Pattern::pairwise ? "grid" : "ring";
   }
 
   // Whose child each rank is, in the tree of shortest ways from the root over pairs that ever exchange something.

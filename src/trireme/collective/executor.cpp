@@ -8,6 +8,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/collective/algorithms.h"
+#include "trireme/collective/least_sent.h"
 #include "trireme/net/call.h"
 
 namespace trireme {
@@ -53,8 +54,8 @@ Executor::Executor(net::Transport& transport, std::unique_ptr<net::Channel> chan
       ins_(ranks_),
       outs_(ranks_) {
   for (Collective what : kCollectives) {
-    staged_[static_cast<int>(what)] = &find_algorithm(what, "staged");
-    inline_[static_cast<int>(what)] = &find_algorithm(what, "inline");
+    staged_[static_cast<int>(what)] = &find_algorithm(what, Pattern::stages);
+    inline_[static_cast<int>(what)] = &find_algorithm(what, Pattern::slots);
   }
 }
 
@@ -104,33 +105,6 @@ void Executor::run(const Request& request, Duration timeout, const net::Patience
   transport_.leave();
 }
 
-namespace {
-
-// Bytes that a rank sends at least, whatever the algorithm.
-std::uint64_t least_sent(const Request& request, int rank, int ranks) {
-  const std::uint64_t bytes = request.count * size_of(request.dtype), others = static_cast<std::uint64_t>(ranks - 1);
-  switch (request.what) {
-    case Collective::broadcast:
-      return rank == request.root && ranks > 1 ? bytes : 0;
-    case Collective::scatter:
-      return rank == request.root ? bytes * others : 0;
-    case Collective::gather:
-    case Collective::reduce:
-      return rank == request.root ? 0 : bytes;
-    case Collective::all_gather:
-    case Collective::reduce_scatter:
-    case Collective::all_to_all:
-      return bytes * others;
-    case Collective::all_reduce:
-      return 2 * bytes * others / static_cast<std::uint64_t>(ranks);
-    case Collective::barrier:
-      return 0;
-  }
-  return 0;
-}
-
-}  // namespace
-
 void Executor::bind_shape(const Request& request) {
   const auto dtype = static_cast<std::uint8_t>(request.dtype);
   const auto& is = shape_;
@@ -147,7 +121,8 @@ void Executor::bind_shape(const Request& request) {
             .call = {0, request.count, request.root, static_cast<std::uint8_t>(request.what), dtype,
                      static_cast<std::uint8_t>(request.op),
                      static_cast<std::uint8_t>(request.algorithm - algorithms().data())},
-            .least_sent = least_sent(request, rank_, ranks_),
+            .least_sent =
+                trireme::least_sent(request.what, request.count * size_of(request.dtype), request.root, rank_, ranks_),
             .fits_posts = net::Post::fits(bytes),
             .fold = folds ? fold_function(request.dtype, op) : nullptr,
             .reduce = folds ? reduce_function(request.dtype, op) : nullptr};

@@ -188,13 +188,15 @@ Curve memory_curve(Stopwatch& watch, double sync, const Progress& progress) {
 
 // The largest size at which the posts are no slower, over heap and private buffers together.
 std::size_t inline_limit(Stopwatch& watch, const Tuning& tuning, const Progress& progress) {
+  const auto slots = find_algorithm(Collective::all_reduce, Pattern::slots).name,
+             direct = find_algorithm(Collective::all_reduce, Pattern::direct).name;
   std::size_t limit = 256;
   for (std::size_t bytes : {512u, 1024u, 2048u, 4096u}) {
     progress(fmt::format("inline or direct, {}", format_size(bytes)));
     double small = 0, large = 0;
     for (auto memory : {BufferMemory::heap, BufferMemory::own}) {
-      auto [a, b] = watch.compare({Collective::all_reduce, "inline", bytes, memory}, tuning,
-                                  {Collective::all_reduce, "direct", bytes, memory}, tuning);
+      auto [a, b] = watch.compare({Collective::all_reduce, slots, bytes, memory}, tuning,
+                                  {Collective::all_reduce, direct, bytes, memory}, tuning);
       small += a;
       large += b;
     }
@@ -228,6 +230,7 @@ std::size_t stage_chunk(Stopwatch& watch, const Tuning& tuning, const Progress& 
 
 // From which size on results are better stored past the cache.
 std::size_t streaming_from(Stopwatch& watch, Tuning tuning, const Progress& progress) {
+  const auto direct = find_algorithm(Collective::all_reduce, Pattern::direct).name;
   std::size_t from = SIZE_MAX;
   auto streaming = tuning;
   streaming.streaming_from = 0;
@@ -235,8 +238,8 @@ std::size_t streaming_from(Stopwatch& watch, Tuning tuning, const Progress& prog
   for (std::size_t bytes : {64u << 20, 16u << 20, 4u << 20, 1u << 20}) {
     if (watch.too_large(bytes)) continue;
     progress(fmt::format("stores past the cache, {}", format_size(bytes)));
-    auto [plain, past] = watch.compare({Collective::all_reduce, "direct", bytes}, tuning,
-                                       {Collective::all_reduce, "direct", bytes}, streaming);
+    auto [plain, past] = watch.compare({Collective::all_reduce, direct, bytes}, tuning,
+                                       {Collective::all_reduce, direct, bytes}, streaming);
     if (past > 0.97 * plain) break;
     from = bytes;
   }
@@ -272,7 +275,7 @@ Corrections measure_corrections(Stopwatch& watch, const Tuning& tuning, int rank
       const Call call{algorithm.what, 0, ranks, 0, count, count};
       const double model = predict(algorithm, call, DType::f32, tuning.model);
       if (!(model > 0) || model > kLongestCall) break;  // one rank, or a slow wire
-      const auto memory = algorithm.name == "staged" ? BufferMemory::own : BufferMemory::heap;
+      const auto memory = algorithm.pattern == Pattern::stages ? BufferMemory::own : BufferMemory::heap;
       const double seconds = watch.quick_time({algorithm.what, algorithm.name, empty ? 0 : per_rank, memory}, tuning);
       corrections.add(algorithm.what, algorithm.name, std::max(call_bytes(call, DType::f32), 1.0), seconds / model);
     }

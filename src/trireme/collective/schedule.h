@@ -155,6 +155,22 @@ constexpr int canonical_split(int n) {
   return left;
 }
 
+// How the ranks of an algorithm are arranged, and so why it costs what it costs.
+enum class Pattern : std::uint8_t {
+  other,
+  direct,     // reads and writes peers' buffers
+  slots,      // through small slots of shared memory
+  stages,     // through stages of shared memory, for buffers that peers cannot read
+  one_part,   // every rank sends one part in every round: a ring, or one rank after the other
+  folding,    // doubling or halving among a power of two of ranks; those beyond it fold in before
+  tree,       // a binary tree
+  two_trees,  // two that carry half each
+  spanning,   // a minimum spanning tree, of unequal halves
+  composed,   // one after the other, spanning trees among them
+  pairwise,   // slices straight to their owners, summed in canonical order
+  circle,     // distances that double round a circle, for any number of ranks
+};
+
 // One algorithm for one collective: a line in the list in algorithms.cpp.
 struct Algorithm {
   Collective what;
@@ -162,6 +178,7 @@ struct Algorithm {
   std::string_view summary;  // one line for --help and the docs
   bool shared;               // reads peers' memory: only where the channel has a Board
   bool canonical;            // sums in the canonical order, so its result does not depend on the choice
+  Pattern pattern;
   Schedule (*plan)(const Call&);
   bool pipelined = false;  // moves the whole vector every round: a long one goes in segments whose rounds overlap
 };
@@ -170,5 +187,7 @@ std::span<const Algorithm> algorithms();
 std::vector<const Algorithm*> algorithms_for(Collective what);
 // Throws ConfigError listing the algorithms there are for this collective.
 const Algorithm& find_algorithm(Collective what, std::string_view name);
+// The first of this pattern. Every collective has those of shared memory; throws ConfigError where there is none.
+const Algorithm& find_algorithm(Collective what, Pattern pattern);
 
 }  // namespace trireme

@@ -36,8 +36,8 @@ Selector::Selector(Tuning tuning, int ranks, bool shared, bool deterministic)
     : tuning_(std::move(tuning)), ranks_(ranks), shared_(shared), deterministic_(deterministic) {
   for (Collective what : kCollectives) {
     auto& names = names_[static_cast<int>(what)];
-    names.small = &find_algorithm(what, "inline");
-    names.large = &find_algorithm(what, "direct");
+    names.small = &find_algorithm(what, Pattern::slots);
+    names.large = &find_algorithm(what, Pattern::direct);
   }
 }
 
@@ -84,7 +84,9 @@ void Selector::choose(Request& request) {
   if (names.preferred != nullptr) {
     request.algorithm = names.preferred;
   } else if (shared_) {
-    request.algorithm = bytes <= tuning_.inline_limit ? names.small : names.large;
+    const auto pattern =
+        shared_pattern(request.what, request.count * size_of(request.dtype), ranks_, tuning_.inline_limit);
+    request.algorithm = pattern == Pattern::slots ? names.small : names.large;
   } else {
     request.algorithm = best(request);
   }

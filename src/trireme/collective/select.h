@@ -18,6 +18,12 @@ struct Candidate {
 // The first size of the quarter of an octave that so many bytes are in: `auto` picks for it, and remembers.
 std::uint64_t representative(std::uint64_t bytes);
 
+// Of ranks that share memory: what `auto` picks for a call of so many bytes, by what passes through a slot of each.
+inline Pattern shared_pattern(Collective what, std::uint64_t bytes, int ranks, std::uint64_t inline_limit) {
+  const auto staged = bytes * static_cast<std::uint64_t>(has_blocks(what) ? ranks : 1);
+  return staged <= inline_limit ? Pattern::slots : Pattern::direct;
+}
+
 class Selector {
  public:
   // `shared`: whether the ranks can read each other's memory.

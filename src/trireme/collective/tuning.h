@@ -10,12 +10,14 @@
 
 namespace trireme {
 
+inline constexpr std::size_t kInlineLimit = 2048;  // where nothing was measured
+
 struct Tuning {
   LinkModel model;
   // Ranks that share memory.
-  std::size_t inline_limit = 2048;        // bytes: up to here a call goes through the posts
-  std::size_t stage_chunk = 256 << 10;    // bytes: a segment of a vector in private memory
-  std::size_t streaming_from = SIZE_MAX;  // bytes per rank: from here on direct results are stored past the cache
+  std::size_t inline_limit = kInlineLimit;  // bytes: up to here a call goes through the posts
+  std::size_t stage_chunk = 256 << 10;      // bytes: a segment of a vector in private memory
+  std::size_t streaming_from = SIZE_MAX;    // bytes per rank: from here on direct results are stored past the cache
   // Messages: pieces of a long vector when an algorithm moves it whole, so that rounds overlap; 0: never cut.
   std::size_t segment = 256 << 10;
   int spins = 4000;  // looks at a counter before a rank lets others run

@@ -30,6 +30,9 @@ struct Kind {
   bool takes_momentum = false;  // it does what the optimizer's momentum would: that one is then 0
   // For tensors that are not to be compressed beside it: where it takes the momentum, with all elements sent.
   std::string_view uncompressed = "none";
+  // Of one that keeps more than errors: the codec that sends as much of what nobody learns by, so that a parameter
+  // server can answer with it; given the same first setting. Empty: there is none.
+  std::string_view memoryless = {};
   bool matrices_only = false;  // tensors of one row travel uncompressed
   std::unique_ptr<Codec> (*make)(const Values& values, const Tensor& tensor, const Surroundings& around);
 };

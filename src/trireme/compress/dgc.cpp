@@ -135,6 +135,7 @@ Kind dgc() {
       .error = Kind::Error::its_own,
       .takes_momentum = true,
       .uncompressed = "dgc:1,warmup=0,clip=0",
+      .memoryless = "topk",
       .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
         if (values.number("warmup") > 0 && around.steps_per_epoch == 0) {
           throw ConfigError("dgc:warmup is in epochs: say how many steps one has (steps_per_epoch), or set it to 0");

@@ -5,6 +5,7 @@
 #include "trireme/base/error.h"
 #include "trireme/grad/element_type.h"
 #include "trireme/grad/heap_allocator.h"
+#include "trireme/sync/bucket_layout.h"
 
 namespace trireme::grad {
 namespace {
@@ -35,19 +36,18 @@ BucketMemory::BucketMemory(Communicator& comm, int index, const std::vector<Para
   dtype_ = element_type(first);
   element_size_ = size_of(dtype_);
   on_device_ = !first.tensor.is_cpu();
-  // Views begin at multiples of 64 bytes, so that kernels on them are as quick as on tensors of their own.
-  const std::size_t line = given.empty() ? 64 / element_size_ : 1;
+  const std::size_t line = given.empty() ? sync::bucket_line(element_size_) : 1;
   for (int member : members_) {
     const auto& tensor = parameters[member].tensor;
     auto count = static_cast<std::size_t>(tensor.numel());
     std::size_t rows = tensor.dim() > 1 ? tensor.size(0) : 1;
     segments_.push_back({member, elements_, count, rows});
-    elements_ += (count + line - 1) / line * line;
+    elements_ += sync::padded(count, line);
   }
   elements_ = segments_.back().offset + segments_.back().count;
   TRIREME_CHECK(given.empty() || (dtype_ == DType::f32 && given.size() == elements_));
-  const bool may_stay = members_.size() == 1 && element_size_ * elements_ >= kInPlaceFrom;
-  if (on_device_ || dtype_ != DType::f32 || may_stay) notes_ = 0;
+  const bool carries = sync::carries_notes(static_cast<int>(members_.size()), element_size_ * elements_);
+  if (on_device_ || dtype_ != DType::f32 || !carries) notes_ = 0;
 
   std::vector<torch::Tensor> tensors;
   for (int member : members_) tensors.push_back(parameters[member].tensor.detach());

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "trireme/sync/step_notes.h"
+
 namespace trireme {
 
 // What one backward cost this rank, in seconds.
@@ -36,7 +38,7 @@ class GradientExchange {
   virtual int ranks() const = 0;
 
   // A few numbers that travel with the next exchange, and afterwards their sums over these ranks.
-  static constexpr std::size_t kTold = 4;
+  static constexpr std::size_t kTold = sync::kToldNumbers;
   virtual void tell(const std::array<float, kTold>& numbers) = 0;
   virtual std::array<float, kTold> told() const = 0;
 

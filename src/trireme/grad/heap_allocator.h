@@ -7,11 +7,12 @@
 #include <vector>
 
 #include "trireme/collective/communicator.h"
+#include "trireme/sync/bucket_layout.h"
 
 namespace trireme::grad {
 
 // Below this a copy costs less than a call of its own.
-inline constexpr std::size_t kInPlaceFrom = 64 << 10;
+using sync::kInPlaceFrom;
 
 // Whether this memory was made by a HeapBirths. Any thread.
 bool born_in_heap(const void* memory);

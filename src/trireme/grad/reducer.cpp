@@ -14,9 +14,7 @@
 namespace trireme::grad {
 namespace {
 
-// What ranks tell each other once per exchange, in one small sum.
-// From kTold on what the caller tells, from kUsed on one per parameter.
-enum Note : std::size_t { kWeight, kBad, kReplan, kTold, kUsed = kTold + DataParallel::kTold };
+using enum sync::Note;  // what ranks tell each other once per exchange, in one small sum
 
 plan::PlanChoice choice_of(const DataParallelOptions& options) {
   if (options.bucket_mb < 0) throw ConfigError(fmt::format("bucket_mb: {} is below 0", options.bucket_mb));
@@ -74,7 +72,7 @@ Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const Da
       timings_(parameters_.size()),
       places_(parameters_.size()),
       born_in_heap_(parameters_.size()),
-      notes_(kUsed + parameters_.size()) {
+      notes_(sync::note_count(parameters_.size())) {
   order_.resize(parameters_.size());
   if (stays_) {
     std::iota(order_.begin(), order_.end(), 0);

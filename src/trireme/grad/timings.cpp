@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trireme/base/clock.h"
+#include "trireme/sync/rehearsal.h"
 
 namespace trireme::grad {
 namespace {
@@ -31,29 +32,17 @@ double quickest(int times, Body&& body) {
   return least;
 }
 
-constexpr std::size_t kLeast = 64 << 10, kLargest = 16 << 20;  // bytes that are measured
-
-// Straight lines between what was measured, the last one going on; never falling.
-double interpolate(const std::vector<std::pair<double, double>>& points, double bytes) {
-  std::size_t k = 1;
-  while (k + 1 < points.size() && points[k].first < bytes) ++k;
-  auto [x0, y0] = points[k - 1];
-  auto [x1, y1] = points[k];
-  double slope = std::max(0.0, (y1 - y0) / (x1 - x0));
-  return y0 + slope * std::max(0.0, bytes - x0);
-}
-
 }  // namespace
 
 double pack_s_per_byte(std::size_t most) {
-  most = std::clamp(most, kLeast, kLargest);
+  most = sync::Rehearsal::longest(most);
   const auto source = std::make_unique<char[]>(most), target = std::make_unique<char[]>(most);
   return quickest(2, [&] { std::memcpy(target.get(), source.get(), most); }) / static_cast<double>(most);
 }
 
 plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most,
                                 Rehearse rehearse) {
-  most = std::clamp(most, kLeast, kLargest);
+  most = sync::Rehearsal::longest(most);
   auto memory = comm.allocate<float>(most / sizeof(float));
   std::memset(memory.get(), 0, most);
   auto all_reduce = [&](std::size_t bytes) -> std::function<void()> {
@@ -62,24 +51,19 @@ plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_
       turn == sync::Turn::in_line ? comm.all_reduce(data) : comm.async().all_reduce(data).wait();
     };
   };
-  std::vector<std::pair<double, double>> points;
+  sync::RehearsedSeconds seconds;
   double wall = 0, processor = 0;
-  for (std::size_t bytes = 256; bytes <= most; bytes *= 8) {
+  for (std::size_t bytes = sync::Rehearsal::kFirst; bytes <= most; bytes *= sync::Rehearsal::kTimes) {
     auto exchange = rehearse ? rehearse(bytes) : nullptr;
     if (!exchange) exchange = all_reduce(bytes);
     exchange();
     double before = processor_seconds(), begin = now_seconds();
-    points.push_back({static_cast<double>(bytes), quickest(3, exchange)});
+    seconds.add(bytes, quickest(3, exchange));
     wall += now_seconds() - begin;
     processor += processor_seconds() - before;
   }
-  for (std::size_t k = 1; k < points.size(); ++k) points[k].second = std::max(points[k].second, points[k - 1].second);
   double share = wall > 0 ? std::min(1.0, processor / wall) : 1.0;
-  return {[points = std::move(points)](std::size_t bytes) { return interpolate(points, bytes); },
-          turn == sync::Turn::in_line ? 1.0
-          : spare_core                ? 0.0
-                                      : share,
-          pack_s_per_byte(most)};
+  return {std::move(seconds), turn == sync::Turn::in_line ? 1.0 : spare_core ? 0.0 : share, pack_s_per_byte(most)};
 }
 
 void Timings::end_step(std::int64_t step) {

@@ -6,22 +6,14 @@
 #include <limits>
 #include <utility>
 
+#include "trireme/sync/bucket_layout.h"
+#include "trireme/sync/rehearsal.h"
+#include "trireme/sync/step_notes.h"
+
 namespace trireme::plan {
 namespace {
 
-// What ranks tell each other with every exchange, besides one number for each parameter: grad/reducer.cpp.
-constexpr std::size_t kNotes = 7;
 constexpr double kEver = std::numeric_limits<double>::infinity();
-
-// Straight lines between what was measured, the last one going on; never falling.
-double interpolate(const std::vector<std::pair<double, double>>& points, double bytes) {
-  std::size_t k = 1;
-  while (k + 1 < points.size() && points[k].first < bytes) ++k;
-  auto [x0, y0] = points[k - 1];
-  auto [x1, y1] = points[k];
-  const double slope = std::max(0.0, (y1 - y0) / (x1 - x0));
-  return y0 + slope * std::max(0.0, bytes - x0);
-}
 
 }  // namespace
 
@@ -32,17 +24,15 @@ BucketsInTime::BucketsInTime(Simulation& simulation) : sim_(simulation) {
 
 // The sizes that the runtime measures, played instead.
 BucketCosts BucketsInTime::costs() {
-  constexpr std::size_t kLargest = 16 << 20;
-  const auto all = static_cast<std::size_t>(sim_.model_bytes);
-  const std::size_t most = std::clamp<std::size_t>(all, 64 << 10, kLargest);
-  const std::size_t first = sim_.network.shared() && sim_.ranks > 256 ? 128 << 10 : 256;  // each takes its time there
-  std::vector<std::pair<double, double>> points;
-  for (std::size_t bytes = first; bytes <= most || points.size() < 2; bytes *= 8) {
-    const double seconds = sim_.clock.alone(sim_.coding.rehearsal(bytes));
-    points.emplace_back(static_cast<double>(bytes), points.empty() ? seconds : std::max(seconds, points.back().second));
+  using sync::Rehearsal;
+  const std::size_t most = Rehearsal::longest(static_cast<std::size_t>(sim_.model_bytes));
+  const bool many = sim_.network.shared() && sim_.ranks > 256;  // each takes its time there
+  sync::RehearsedSeconds seconds;
+  for (std::size_t bytes = many ? 128 << 10 : Rehearsal::kFirst; bytes <= most || seconds.size() < 2;
+       bytes *= Rehearsal::kTimes) {
+    seconds.add(bytes, sim_.clock.alone(sim_.coding.rehearsal(bytes)));
   }
-  return {[points](std::size_t bytes) { return interpolate(points, static_cast<double>(bytes)); }, sim_.theft,
-          sim_.profile.pack_s_per_byte};
+  return {seconds, sim_.theft, sim_.profile.pack_s_per_byte};
 }
 
 void BucketsInTime::plan() {
@@ -66,7 +56,17 @@ void BucketsInTime::plan() {
     bucket.gradients = static_cast<int>(end - begin);
     bucket.pack_s = bucket.gradients > 1 && !sim_.job.own ? bucket.bytes * sim_.profile.pack_s_per_byte : 0;
     bucket.legs = sim_.coding.legs(begin, end);
-    if (sim_.coding.none() && end == gradients.size()) bucket.legs.legs[0].count += kNotes + gradients.size();
+    if (sim_.coding.none()) {
+      std::size_t elements = 0;
+      for (std::size_t j = begin; j < end; ++j) {
+        elements = sync::padded(elements, sync::bucket_line(sizeof(float))) + gradients[j].elements;
+      }
+      bucket.legs = plain_legs(elements);
+      if (end == gradients.size()) {
+        notes_apart_ = !sync::carries_notes(bucket.gradients, sizeof(float) * elements);
+        if (!notes_apart_) bucket.legs.legs[0].count += sync::note_count(gradients.size());
+      }
+    }
     bucket.alone_s = sim_.clock.alone(bucket.legs);
     bucket.latency_s = sim_.clock.latency(bucket.legs);
     buckets_.push_back(std::move(bucket));
@@ -184,11 +184,11 @@ void BucketsInTime::in_background(std::span<double> now, std::span<const double>
   }
 }
 
-// Where codes travel the notes go on their own, once all buckets were handed over.
+// Where no bucket carries them the notes go on their own, once all were handed over.
 void BucketsInTime::notes(std::span<double> now, Told& told) {
-  if (sim_.coding.none() || sim_.ranks == 1) return;
+  if (!notes_apart_ || sim_.ranks == 1) return;
   const std::vector<double> begins(now.begin(), now.end());
-  sim_.clock.run(Leg{Collective::all_reduce, kNotes + sim_.profile.gradients.size(), sizeof(float), 0}, now);
+  sim_.clock.run(Leg{Collective::all_reduce, sync::note_count(sim_.profile.gradients.size()), sizeof(float), 0}, now);
   told.communication += now[0] - begins[0];
   if (!sim_.in_line) return;
   for (std::size_t r = 0; r < now.size(); ++r) told.exposed[r] += now[r] - begins[r];

@@ -59,6 +59,7 @@ class BucketsInTime {
 
   Simulation& sim_;
   std::vector<OneBucket> buckets_;
+  bool notes_apart_ = true;                 // as where codes travel
   std::vector<Times> last_;                 // by bucket
   std::vector<Computing> computing_;        // by rank
   std::vector<std::vector<double>> lanes_;  // by lane and rank: when it is free

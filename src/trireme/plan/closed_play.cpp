@@ -5,7 +5,6 @@
 // the way of one of them, or at its owner, every round is one of a larger part. The last rank ends exactly then; ranks
 // that have only smaller ones, a few bytes earlier, are taken to end with it.
 #include <algorithm>
-#include <array>
 #include <bit>
 
 #include "trireme/collective/formulas.h"
@@ -14,17 +13,8 @@
 namespace trireme::plan {
 namespace {
 
-// Those in which every rank does the same in every round: of any number of ranks, or of a power of two.
-constexpr std::array<std::string_view, 2> kOnePart{"ring", "round-robin"};
-constexpr std::array<std::string_view, 6> kDoubling{"butterfly", "halving-doubling", "halving", "circulant",
-                                                    "bruck",     "dissemination"};
-
 bool begin_at_once(std::span<const double> begins) {
   return std::ranges::all_of(begins, [&](double begin) { return begin == begins.front(); });
-}
-
-bool has(std::span<const std::string_view> names, std::string_view name) {
-  return std::ranges::find(names, name) != names.end();
 }
 
 // α, β as the form wants them; none where it does not apply.
@@ -35,13 +25,16 @@ std::optional<Symbols> symbols_of(const Playing& playing) {
   const bool blocks = has_blocks(shape.what);
   std::size_t elements = blocks ? shape.count * P : shape.count;
   Symbols symbols{shape.ranks, 0, 0, 0, network.node(0).inside.gamma};
-  if (has(kOnePart, playing.algorithm.name)) {
+  // Every rank does the same in every round: of any number of ranks, or of a power of two.
+  const Pattern pattern = playing.algorithm.pattern;
+  if (pattern == Pattern::one_part) {
     elements = (elements + P - 1) / P * P;
     symbols.alpha = network.message(0, 1, static_cast<double>(elements / P * playing.element));
   } else {
     const Curve* line = network.line();
     const bool even = std::has_single_bit(P) && (blocks || elements % P == 0);
-    if (!has(kDoubling, playing.algorithm.name) || !even || line == nullptr) return std::nullopt;
+    const bool doubling = pattern == Pattern::folding || pattern == Pattern::circle;
+    if (!doubling || !even || line == nullptr) return std::nullopt;
     symbols.alpha = line->start;
     symbols.beta = line->slope;
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trireme/collective/link_model.h"
+#include "trireme/collective/tuning.h"
 
 namespace trireme::plan {
 
@@ -26,13 +27,13 @@ struct NodeClass {
   int workers = 1;  // of each node
   int wires = 0;    // messages a node has under way each way at once, the others wait; 0: any number
   int cores = 1;
-  double compute = 1;                 // speed relative to the machine of the profile: 2 is twice as fast
-  std::uint64_t memory_bytes = 0;     // of a node, shared by its workers; 0: not said
-  LinkModel inside;                   // between workers of one node; γ and copying of each
-  bool shares_memory = true;          // workers of one node read each other's memory
-  std::uint64_t inline_limit = 2048;  // bytes: up to here `auto` goes through small slots of shared memory
-  double price_per_h = 0;             // of a node
-  int link = 0;                       // what ties it to the network, in Cluster::links
+  double compute = 1;                         // speed relative to the machine of the profile: 2 is twice as fast
+  std::uint64_t memory_bytes = 0;             // of a node, shared by its workers; 0: not said
+  LinkModel inside;                           // between workers of one node; γ and copying of each
+  bool shares_memory = true;                  // workers of one node read each other's memory
+  std::uint64_t inline_limit = kInlineLimit;  // bytes: up to here `auto` goes through small slots of shared memory
+  double price_per_h = 0;                     // of a node
+  int link = 0;                               // what ties it to the network, in Cluster::links
 
   std::uint64_t worker_memory() const { return memory_bytes / static_cast<std::uint64_t>(workers); }
   bool operator==(const NodeClass&) const = default;

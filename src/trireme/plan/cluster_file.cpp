@@ -128,7 +128,7 @@ Wiring read_wiring(std::optional<TomlTable> table) {
       wiring.dims.push_back(static_cast<int>(dim));
     }
   }
-  if (wiring.kind != "flat" && wiring.kind != "star") wiring.switch_s = table->seconds("switch", 0);
+  if (!find_topology(wiring.kind).equal_ways) wiring.switch_s = table->seconds("switch", 0);
   table->finish();
   return wiring;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "trireme/base/mix.h"
+#include "trireme/sync/rehearsal.h"
 #include "trireme/sync/roads.h"
 
 namespace trireme::plan {
@@ -110,9 +111,7 @@ Legs Coding::legs(std::size_t begin, std::size_t end) const {
 Legs Coding::rehearsal(std::size_t bytes) const {
   const std::size_t count = bytes / sizeof(float);
   if (none()) return plain_legs(count);
-  std::size_t rows = 1;
-  while (rows * rows * 4 <= count && count % (rows * 2) == 0) rows *= 2;
-  const auto one = coded({"rehearsal", count, rows, -1});
+  const auto one = coded({"rehearsal", count, sync::Rehearsal::rows(count), -1});
   return legs_of({&one, 1});
 }
 
@@ -169,7 +168,7 @@ void Coding::scatter(std::span<const Coded> tensors, Legs& out) const {
 
 void Coding::gather(std::span<const Coded> tensors, Legs& out) const {
   if (tensors.empty()) return;
-  Leg lengths{Collective::all_gather, tensors.size(), sizeof(std::int64_t), out.after_s};
+  Leg lengths{Collective::all_gather, tensors.size(), sizeof(sync::CodeLength), out.after_s};
   Leg codes{Collective::all_gather, 0, 1, 0};
   out.after_s = 0;
   double bytes = 0;

@@ -7,6 +7,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/collective/cost.h"
+#include "trireme/collective/least_sent.h"
 
 namespace trireme::plan {
 namespace {
@@ -50,8 +51,7 @@ double ExchangeClock::bytes_of_each(const Leg& leg) const {
       return static_cast<double>(count_schedule(algorithm, call_of(leg), leg.element_bytes).total_bytes) / ranks;
     }
   }
-  const auto bytes = static_cast<double>(leg.count * leg.element_bytes);
-  return leg.what == Collective::all_reduce ? 2 * (ranks - 1) / ranks * bytes : (ranks - 1) * bytes;
+  return static_cast<double>(least_sent(leg.what, leg.count * leg.element_bytes, 0, 0, network_.ranks()));
 }
 
 // Between 1, 1.5, 2, 3, 4, 6, … elements.

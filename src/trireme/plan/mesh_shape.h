@@ -14,6 +14,9 @@ struct MeshShape {
 // "data=2,pipe=2,tensor=1"; an axis that is not named is 1. Throws ConfigError that says what was expected.
 MeshShape parse_mesh(std::string_view text);
 
+// That `trireme train` takes, and so a search of plans.
+inline constexpr int kMostTrainedWorkers = 4096;
+
 // Of a step with stages, where nobody says how many.
 inline constexpr int kMicroBatches = 8;
 std::string to_text(const MeshShape& shape);

@@ -83,7 +83,7 @@ void Network::look() {
     waits_for_wires_ |= own.wires > 0 && own.wires < own.workers;
   }
   const std::string& kind = state_->cluster.wiring.kind;
-  uniform_ = ranks() > 1 && (one_node_ || (alone && one_class && (kind == "flat" || kind == "star")));
+  uniform_ = ranks() > 1 && (one_node_ || (alone && one_class && find_topology(kind).equal_ways));
   waits_for_wires_ &= !one_node_;
   shared_ = !one_node_ && (topology.blocking() || waits_for_wires_);
 }

@@ -48,8 +48,7 @@ const Algorithm& pick_algorithm(const Network& network, Collective what, std::si
                                 int ranks, bool coarse) {
   const std::uint64_t bytes = count * element_bytes;
   if (network.shares_memory()) {
-    const std::uint64_t staged = bytes * static_cast<std::uint64_t>(has_blocks(what) ? ranks : 1);
-    return find_algorithm(what, staged <= network.node(0).inline_limit ? "inline" : "direct");
+    return find_algorithm(what, shared_pattern(what, bytes, ranks, network.node(0).inline_limit));
   }
   if (ranks == 1) return *algorithms_for(what).back();
   const std::uint64_t size = representative(bytes);

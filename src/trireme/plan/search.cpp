@@ -250,7 +250,7 @@ class PlanSearch {
     found_.prediction = to_json(simulate(network_, job)).dump();
     if (question_.objective == Objective::step) {
       const Way& best = ranked_[0].way;
-      if (best.strategy.kind == &sync::strategies().front() && best.compress == "none") return;
+      if (best.strategy.traits().in_backward && best.compress == "none") return;
       found_.notes.push_back("a step says nothing of what is learnt in it: --objective accuracy counts that, too");
       return;
     }

@@ -6,6 +6,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/plan/simulation.h"
+#include "trireme/sync/turn.h"
 
 namespace trireme::plan {
 namespace {
@@ -37,13 +38,12 @@ StepCost cost_of(const Profile& profile) {
 
 bool has_spare_core(const Network& network, const Job& job) {
   const auto& node = network.node(0);
-  return std::min(network.ranks(), node.workers) * std::max(job.profile->threads, 1) < node.cores;
+  return sync::has_spare_core(std::min(network.ranks(), node.workers), std::max(job.profile->threads, 1), node.cores);
 }
 
-// As grad/spare_core.h decides.
 bool in_line_of(const Network& network, const Job& job) {
   if (job.turn != Job::Turn::as_train) return job.turn == Job::Turn::in_line;
-  return network.shares_memory() && !has_spare_core(network, job);
+  return sync::usual_turn(network.shares_memory(), has_spare_core(network, job)) == sync::Turn::in_line;
 }
 
 // How many steps lie between two means, where there are any; 1 elsewhere. Looked at long after any warm-up.
@@ -97,12 +97,13 @@ void check(const Network& network, const Job& job) {
   if (!rules.none() && job.strategy.kind->compresses == sync::Kind::Compresses::nothing) {
     throw ConfigError(fmt::format("--compress: nothing that {} sends may be compressed", job.strategy.kind->name));
   }
-  if (job.hybrid && (job.strategy.kind->name != "allreduce" || !rules.none() || job.mesh.pipe * job.mesh.tensor > 1)) {
+  if (job.hybrid && (!job.strategy.traits().in_backward || !rules.none() || job.mesh.pipe * job.mesh.tensor > 1)) {
     throw ConfigError(
         "--hybrid alexnet goes with --strategy allreduce, without --compress and a mesh of stages or parts");
   }
-  if (job.strategy.kind->name == "hogwild" && !network.shares_memory()) {
-    throw ConfigError("hogwild needs workers that share memory: a cluster of one node");
+  if (job.strategy.traits().shares_memory && !network.shares_memory()) {
+    throw ConfigError(
+        fmt::format("{} needs workers that share memory: a cluster of one node", job.strategy.kind->name));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "trireme/plan/own_pace.h"
 #include "trireme/plan/servers_in_time.h"
+#include "trireme/sync/request_header.h"
 
 namespace trireme::plan {
 namespace {
@@ -123,8 +124,8 @@ class InPairs : public OwnPace {
       : OwnPace(simulation, true), nics_(simulation.network), states_(workers_.size()) {}
 
  private:
-  static constexpr double kHeader = 16;            // bytes that announce a request: sync/answering.h
-  static constexpr double kSocketBytes = 4 << 20;  // what a socket takes while its owner computes
+  static constexpr double kHeader = sizeof(sync::RequestHeader);  // bytes that announce a request
+  static constexpr double kSocketBytes = 4 << 20;                 // what a socket takes while its owner computes
 
   struct State {
     double busy_s = 0;          // its answering thread, until

@@ -1,13 +1,16 @@
 #include "trireme/plan/together.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "trireme/base/error.h"
 #include "trireme/compress/rules.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/pipeline/schedule.h"
+#include "trireme/ps/update.h"
 
 namespace trireme::plan {
 namespace {
@@ -48,17 +51,21 @@ void check_codec(const Together& chosen, const sync::Choice& strategy) {
     throw ConfigError(
         fmt::format("--compress {}: for gradients only, but {} sends models", chosen.compress, kind.name));
   }
-  if (chosen.optimizer != "sgd" || chosen.nesterov) {
+  if (!optim::is(&optim::Kind::linear, chosen.optimizer) || chosen.nesterov) {
     throw ConfigError(
         fmt::format("--compress {}: it takes the place of sgd's momentum; use --optimizer sgd without --nesterov",
                     chosen.compress));
   }
 }
 
-void check_optimizer(std::string_view flag, const Together& chosen) {
-  constexpr std::array<std::string_view, 3> kAble{"sgd", "adam", "adamw"};
-  if (std::ranges::find(kAble, chosen.optimizer) != kAble.end()) return;
-  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, chosen.optimizer, "sgd, adam, adamw"));
+void check_optimizer(std::string_view flag, const Together& chosen, bool (*takes)(const optim::Kind&)) {
+  std::vector<std::string_view> able;
+  for (const auto& one : optim::optimizers()) {
+    if (!takes(one)) continue;
+    if (one.name == chosen.optimizer) return;
+    able.push_back(one.name);
+  }
+  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, chosen.optimizer, fmt::join(able, ", ")));
 }
 
 // A schedule whose stages step by themselves.
@@ -83,11 +90,11 @@ void check_mesh(const Together& chosen, const sync::Choice& strategy) {
     throw ConfigError("--servers: on a mesh every worker serves its own part of the model; leave it out");
   }
   const auto& kind = pipelines::find_kind(chosen.pipeline);
-  const bool all_reduces = strategy.kind->name == "allreduce";
+  const bool all_reduces = strategy.traits().in_backward;
   if (!kind.synchronous) check_asynchronous(chosen, kind, all_reduces);
   if (chosen.shard == "none") return;
   if (!all_reduces) throw ConfigError(fmt::format("--shard needs --strategy allreduce, not {}", strategy.kind->name));
-  check_optimizer("--optimizer (with --shard)", chosen);
+  check_optimizer("--optimizer (with --shard)", chosen, [](const optim::Kind& one) { return one.by_element; });
   if (kind.splits_backward) {
     throw ConfigError(fmt::format("--shard does not go with --pipeline {}; choose another", kind.name));
   }
@@ -102,7 +109,10 @@ void check_together(const Together& chosen) {
   const auto strategy = sync::Choice::parse(chosen.strategy);
   // Servers that give back the mean of a round leave the step to the workers, whatever their optimizer.
   const bool means = in_rounds(strategy) && compress::Rules(chosen.compress, chosen.compress_rule).none();
-  if (strategy.kind->needs_servers && !means) check_optimizer("--optimizer (with servers)", chosen);
+  if (strategy.kind->needs_servers && !means) {
+    check_optimizer("--optimizer (with servers)", chosen,
+                    [](const optim::Kind& one) { return ps::built_in_updates().contains(one.name); });
+  }
   if (traits_of(strategy).one_memory && chosen.launch != "threads") {
     throw ConfigError(
         fmt::format("--strategy {}: workers must share their memory; add --launch threads", strategy.kind->name));

@@ -11,12 +11,14 @@ namespace trireme::plan {
 namespace {
 
 constexpr std::array kKinds{
-    TopologyKind{"flat", "everyone to everyone at full speed; only the wires of a node limit it", false, star_fabric},
-    TopologyKind{"star", "every node on one switch by a link each way", true, star_fabric},
-    TopologyKind{"ring", "every node to its two neighbours", true, ring_fabric},
-    TopologyKind{"fat-tree", "levels of switches, each level with so much less than comes up", true, fat_tree_fabric},
-    TopologyKind{"torus", "a grid closed in every dimension", true, torus_fabric},
-    TopologyKind{"rail", "worker s of every node on switch s", true, rail_fabric},
+    TopologyKind{"flat", "everyone to everyone at full speed; only the wires of a node limit it", false, true,
+                 star_fabric},
+    TopologyKind{"star", "every node on one switch by a link each way", true, true, star_fabric},
+    TopologyKind{"ring", "every node to its two neighbours", true, false, ring_fabric},
+    TopologyKind{"fat-tree", "levels of switches, each level with so much less than comes up", true, false,
+                 fat_tree_fabric},
+    TopologyKind{"torus", "a grid closed in every dimension", true, false, torus_fabric},
+    TopologyKind{"rail", "worker s of every node on switch s", true, false, rail_fabric},
 };
 
 }  // namespace

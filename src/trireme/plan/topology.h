@@ -42,7 +42,8 @@ class Fabric {
 struct TopologyKind {
   std::string_view name;
   std::string_view summary;
-  bool shared;  // whether its links are, unless the file says
+  bool shared;      // whether its links are, unless the file says
+  bool equal_ways;  // from every node to every other, through nothing that takes time of its own
   std::unique_ptr<Fabric> (*make)(const Cluster&);
 };
 std::span<const TopologyKind> topology_kinds();

@@ -10,12 +10,12 @@
 #include "trireme/compress/codecs.h"
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/bucket_plan.h"
+#include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/needs.h"
 
 namespace trireme::plan {
 namespace {
 
-constexpr int kMostTrained = 4096;  // that `trireme train` takes
 constexpr int kMostStages = 64, kMostParts = 16;
 
 std::vector<int> worker_counts(const Question& question, Ways& out) {
@@ -31,11 +31,11 @@ std::vector<int> worker_counts(const Question& question, Ways& out) {
   }
   std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
-  if (counts.back() > kMostTrained) {
-    std::erase_if(counts, [](int count) { return count > kMostTrained; });
+  if (counts.back() > kMostTrainedWorkers) {
+    std::erase_if(counts, [](int count) { return count > kMostTrainedWorkers; });
     out.left_out.push_back(
-        {0, fmt::format("more than {} workers: one job of trireme train has no more", kMostTrained)});
-    if (question.space.workers.empty() && counts.back() < kMostTrained) counts.push_back(kMostTrained);
+        {0, fmt::format("more than {} workers: one job of trireme train has no more", kMostTrainedWorkers)});
+    if (question.space.workers.empty() && counts.back() < kMostTrainedWorkers) counts.push_back(kMostTrainedWorkers);
   }
   return counts;
 }
@@ -120,7 +120,7 @@ class Listing {
     Way way{workers, strategy, codec, traits(strategy)};
     const bool one_memory = way.traits.one_memory;
     Together together{.strategy = strategy.text(), .compress = codec, .launch = one_memory ? "threads" : "processes"};
-    if (workers == 1 && (strategy.kind->name != sync::strategies().front().name || !is_none(codec))) {
+    if (workers == 1 && !is_plain(strategy, codec)) {
       return leave_out(way, "one worker exchanges nothing: how it would does not matter");
     }
     if (refused(together)) return leave_out(way, "codecs that a strategy cannot send: trireme train refuses them");
@@ -136,7 +136,7 @@ class Listing {
   }
 
   static bool is_plain(const sync::Choice& strategy, const std::string& codec) {
-    return strategy.kind->name == sync::strategies().front().name && is_none(codec);
+    return strategy.traits().in_backward && is_none(codec);
   }
 
   void add_meshes(int workers, const std::vector<sync::Choice>& strategies, const std::vector<std::string>& codecs) {

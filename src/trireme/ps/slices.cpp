@@ -11,13 +11,9 @@ constexpr std::uint64_t kMost = std::uint64_t{1} << 28;  // elements of a slice:
 
 std::optional<compress::Choice> for_pulls(const compress::Choice& choice) {
   if (choice.kind->error != compress::Kind::Error::its_own && !choice.kind->takes_momentum) return choice;
-  auto has = [](const compress::Kind& kind, std::string_view name) {
-    return std::ranges::find(kind.settings, name, &Setting::name) != kind.settings.end();
-  };
-  const auto& kinds = compress::codecs();
-  const auto topk = std::ranges::find(kinds, "topk", &compress::Kind::name);
-  if (topk == kinds.end() || !has(*choice.kind, "fraction") || !has(*topk, "fraction")) return std::nullopt;
-  return compress::Choice::parse(fmt::format("topk:fraction={}", choice.values.text("fraction")));
+  const auto& kind = *choice.kind;
+  if (kind.memoryless.empty()) return std::nullopt;
+  return compress::Choice::parse(fmt::format("{}:{}", kind.memoryless, choice.values.text(kind.settings.front().name)));
 }
 
 // The slices of one tensor's elements [from, to), which begin at `begin` of a shard.

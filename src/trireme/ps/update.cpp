@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/ps/kernels.h"
 
 namespace trireme::ps {
@@ -103,11 +104,11 @@ UpdateSpec unpack_update(Unpacker& from) {
 
 const UpdateMakers& built_in_updates() {
   static const UpdateMakers makers{
-      {"sgd", make_sgd},
+      {std::string(optim::kSgd.name), make_sgd},
       {"momentum", make_momentum},
       {"mean", make_mean},
-      {"adam", [](const UpdateSpec& spec) { return adam(spec, false); }},
-      {"adamw", [](const UpdateSpec& spec) { return adam(spec, true); }},
+      {std::string(optim::kAdam.name), [](const UpdateSpec& spec) { return adam(spec, false); }},
+      {std::string(optim::kAdamW.name), [](const UpdateSpec& spec) { return adam(spec, true); }},
   };
   return makers;
 }

@@ -44,6 +44,7 @@ Kind allreduce() {
                      .shares_gradient = true,
                      .apart = false},
           .compresses = Kind::Compresses::gradients,
+          .proven = Kind::Proven::speedup,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<Allreduce>(around);
           },

@@ -15,6 +15,7 @@
 
 #include "trireme/collective/communicator.h"
 #include "trireme/net/transport.h"
+#include "trireme/sync/request_header.h"
 
 namespace trireme {
 struct WorldEnd;
@@ -49,11 +50,7 @@ class Answering {
   std::uint64_t bytes_sent() const { return bytes_sent_.load(std::memory_order_relaxed); }
 
  private:
-  // What a request begins with, as a message of its own.
-  struct Header {
-    std::uint64_t bytes = 0;
-    std::uint64_t leaving = 0;  // 1: there will be no more
-  };
+  using Header = RequestHeader;
   // One asker, as the answering thread sees it: a header comes, a request comes, an answer goes.
   struct Asker {
     enum class Stage { header, request, answer, gone } stage = Stage::header;

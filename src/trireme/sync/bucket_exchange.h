@@ -4,13 +4,9 @@
 #include <memory>
 
 #include "trireme/sync/bucket.h"
+#include "trireme/sync/turn.h"
 
 namespace trireme::sync {
-
-enum class Turn {
-  background,  // on threads of the exchange, while compute goes on
-  in_line,     // on the caller's thread, before it goes on: where no core is spare
-};
 
 class BucketExchange {
  public:

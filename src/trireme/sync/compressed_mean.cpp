@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "trireme/base/clock.h"
+#include "trireme/sync/rehearsal.h"
 
 namespace trireme::sync {
 namespace {
@@ -136,9 +137,7 @@ std::unique_ptr<Pending> CompressedMean::start(const Bucket& bucket, Turn turn) 
 
 std::function<void()> CompressedMean::rehearsal(std::size_t bytes) {
   const std::size_t count = bytes / sizeof(float);
-  std::size_t rows = 1;  // near a square
-  while (rows * rows * 4 <= count && count % (rows * 2) == 0) rows *= 2;
-  auto member = std::make_shared<Member>(member_of({"rehearsal", count, rows, -1}));
+  auto member = std::make_shared<Member>(member_of({"rehearsal", count, Rehearsal::rows(count), -1}));
   auto memory = group_.allocate<float>(count);
   std::uint32_t state = 1;
   for (std::size_t i = 0; i < count; ++i) {

@@ -122,6 +122,7 @@ Kind gossip_adpsgd() {
           .summary = "asynchronous averaging in pairs; nobody waits for the slow",
           .settings = {{"graph", "random", "who may be asked", one_of(shape_names())}},
           .traits = {.own_pace = true, .repeatable = false},
+          .proven = Kind::Proven::speedup,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             auto& world = around.world;
             return std::make_unique<GossipAdpsgd>(world, partners_of(values, world.rank(), world.size(), around.seed),

@@ -69,6 +69,7 @@ Kind gossip_dpsgd() {
   return {.name = "gossip-dpsgd",
           .summary = "synchronous averaging with neighbours on a graph",
           .settings = {{"graph", "ring", "who are neighbours", one_of(shape_names())}},
+          .proven = Kind::Proven::speedup,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<GossipDpsgd>(around.world,
                                                  undirected_graph_of(values, around.world.size(), around.seed));

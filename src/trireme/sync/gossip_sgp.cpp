@@ -112,6 +112,7 @@ Kind gossip_sgp() {
           .summary = "synchronous pushing to neighbours on a directed graph (push-sum)",
           .settings = {{"graph", "exponential", "who is pushed to", one_of(shape_names())},
                        {"peers", "1", "how many are pushed to each step (exponential, random)", whole_number(1, 64)}},
+          .proven = Kind::Proven::speedup,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<GossipSgp>(around.world, push_graph_of(values, around.world.size(), around.seed));
           },

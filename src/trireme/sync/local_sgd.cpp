@@ -42,6 +42,7 @@ Kind local_sgd() {
           .summary = "every worker on its own; models averaged every H steps",
           .settings = {{"H", "8", "steps between averages", whole_number(1, kMany)}},
           .compresses = Kind::Compresses::models,
+          .proven = Kind::Proven::speedup,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<LocalSgd>(around, values.integer("H"));
           },

@@ -78,6 +78,7 @@ Kind post_local_sgd() {
                        {"warmup", "0.5", "share of all steps that average gradients", number(0, 1)}},
           .traits = {.uses_gradient = true},
           .compresses = Kind::Compresses::models,
+          .proven = Kind::Proven::speedup,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             const auto warmup = around.share_of_steps(values.number("warmup"), "post-local-sgd:warmup");
             return std::make_unique<PostLocalSgd>(around, Phases{values.integer("H"), warmup});

@@ -12,6 +12,7 @@ Kind ps_bsp() {
           .traits = kServerTraits,
           .needs_servers = true,
           .compresses = Kind::Compresses::gradients,
+          .proven = Kind::Proven::speedup,
           .make = [](const Values&, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<ServerWorker>(around, ps::Consistency::bsp());
           },

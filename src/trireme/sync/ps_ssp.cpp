@@ -22,6 +22,7 @@ Kind ps_ssp() {
           .traits = traits,
           .needs_servers = true,
           .compresses = Kind::Compresses::gradients,
+          .proven = Kind::Proven::staleness,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
             return std::make_unique<ServerWorker>(around, consistency_of(values));
           },

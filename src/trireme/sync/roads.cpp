@@ -163,7 +163,7 @@ void Roads::gather(std::span<const Coded> tensors) {
   std::size_t most = 0;
   for (const Coded& tensor : tensors) most += tensor.codec->most_bytes(tensor.x.size());
   std::byte* const mine = room(mine_, most);
-  std::vector<std::int64_t> lengths, of_all(tensors.size() * ranks);
+  std::vector<CodeLength> lengths, of_all(tensors.size() * ranks);
   {
     Timed timed(encode_s_);
     auto place = mine;
@@ -171,7 +171,7 @@ void Roads::gather(std::span<const Coded> tensors) {
       const auto bytes =
           encode(tensor, tensor.x, [&](std::span<float> x) { return tensor.codec->encode(0, x, place, tensor.left); });
       place += bytes;
-      lengths.push_back(static_cast<std::int64_t>(bytes));
+      lengths.push_back(static_cast<CodeLength>(bytes));
     }
   }
   comm_.all_gather(lengths, of_all);

@@ -32,6 +32,9 @@ struct Share {
 };
 Share share_of(std::size_t count, std::size_t block, int ranks, int rank);
 
+// On the road gather every tensor's is sent before the codes.
+using CodeLength = std::int64_t;
+
 class Roads {
  public:
   // `op`: avg or sum. The communicator must outlive it.

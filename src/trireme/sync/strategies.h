@@ -47,6 +47,12 @@ struct Kind {
   bool needs_servers = false;
   // What of it may travel as codes (compress/).
   enum class Compresses { nothing, gradients, models } compresses = Compresses::nothing;
+  // What theory says of how fast it converges.
+  enum class Proven {
+    nothing,
+    speedup,   // O(1/√(mT)) with m workers after T steps: synchronous, local and gossip SGD
+    staleness  // the bound of stale synchronous parallel, in how far workers may be apart
+  } proven = Proven::nothing;
   std::unique_ptr<Strategy> (*make)(const Values& values, const Surroundings& around);
   // What a worker exchanges in a step.
   Course (*course)(const Values& values, const CourseAt& at);

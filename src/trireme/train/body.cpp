@@ -60,8 +60,8 @@ Body::Body(const Config& config, Workload& work, Mesh& mesh)
   options.recompute = recompute_of(config.recompute);
   const auto samples = (config.batch * config.accumulate + options.micro_batches - 1) / options.micro_batches;
   auto example = first_samples(work, samples);
-  if (config.hybrid == "alexnet") options.micro_batches = 1;  // what is gathered is gathered once
-  if (mesh.shape().tensor > 1 || config.hybrid == "alexnet") split_layers(example);
+  if (gathers_batch()) options.micro_batches = 1;  // what is gathered is gathered once
+  if (mesh.shape().tensor > 1 || gathers_batch()) split_layers(example);
   auto split = split_of(config, *work.model, chain_, mesh, example);
   options.starts = split.starts;
   split_ = split.why;
@@ -94,7 +94,7 @@ void Body::finish_shards() {
 
 void Body::split_layers(const torch::Tensor& example) {
   auto& model = *work_.model;
-  const bool hybrid = config_.hybrid == "alexnet";
+  const bool hybrid = gathers_batch();
   const auto rules = hybrid                          ? hybrid_rules(model)
                      : config_.tensor_rule == "auto" ? parallel::default_rules(config_.model, model)
                                                      : config_.tensor_rule;

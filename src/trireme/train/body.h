@@ -15,6 +15,7 @@
 #include "trireme/parallel/shard.h"
 #include "trireme/parallel/tensor_parallel.h"
 #include "trireme/pipeline/timing.h"
+#include "trireme/plan/hybrids.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/config.h"
 #include "trireme/train/evaluate.h"
@@ -38,7 +39,7 @@ class Body {
     return pipeline_->last() && mesh_.place().tensor == 0 && (!gathers_batch() || mesh_.place().data == 0);
   }
   // AlexNet's hybrid: losses and scores are of the samples of all workers.
-  bool gathers_batch() const { return config_.hybrid == "alexnet"; }
+  bool gathers_batch() const { return plan::find_hybrid(config_.hybrid).gathers_batch; }
   // Then only these parameters' gradients are summed over the workers; the others are parts.
   NamedTensors exchanged();
   // After the last backward of a step, where something is sharded.

@@ -35,10 +35,6 @@ std::vector<GapPoint> mean_of(const std::vector<std::vector<GapPoint>>& seeds) {
   return mean;
 }
 
-// Those whose rate of O(1/√(mT)) is proven: synchronous, local and gossip SGD.
-constexpr std::string_view kProven[] = {"allreduce",    "local-sgd",     "post-local-sgd",
-                                        "gossip-dpsgd", "gossip-adpsgd", "gossip-sgp"};
-
 struct Known {
   Bound bound = Bound::kNone;
   std::optional<double> staleness;  // that SSP's bound is about
@@ -46,11 +42,15 @@ struct Known {
 
 Known known_of(const Comparison& comparison, std::size_t variant) {
   try {
-    auto choice = sync::Choice::parse(comparison.config_of(variant, 1).strategy);
-    auto name = choice.kind->name;
-    if (name == "ps-ssp") return {Bound::kSsp, static_cast<double>(choice.values.integer("s"))};
-    if (name == "ps-bsp") return {Bound::kSpeedup, 0};
-    if (std::ranges::find(kProven, name) != std::end(kProven)) return {Bound::kSpeedup, {}};
+    using Proven = sync::Kind::Proven;
+    const auto choice = sync::Choice::parse(comparison.config_of(variant, 1).strategy);
+    const auto proven = choice.kind->proven;
+    if (proven == Proven::nothing) return {};
+    Known known{proven == Proven::staleness ? Bound::kSsp : Bound::kSpeedup, {}};
+    for (const auto& one : choice.course({})) {
+      if (one.what == sync::Exchange::What::push_pull) known.staleness = static_cast<double>(one.clock.s);
+    }
+    return known;
   } catch (const ConfigError&) {  // from a file, of a time when there was such a strategy
   }
   return {};

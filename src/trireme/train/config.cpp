@@ -17,6 +17,7 @@
 #include "trireme/net/emulate/network.h"
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/bucket_plan.h"
+#include "trireme/plan/hybrids.h"
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/together.h"
 #include "trireme/sync/strategies.h"
@@ -201,8 +202,7 @@ void check_sizes(const Config& config) {
 std::int64_t most_here(std::int64_t per_core) { return std::max<std::int64_t>(64, per_core * net::usable_cores()); }
 
 void check_workers(const Config& config) {
-  constexpr std::int64_t kMost = 4096;
-  const auto most = std::min(kMost, most_here(32));
+  const auto most = std::min<std::int64_t>(plan::kMostTrainedWorkers, most_here(32));
   if (config.workers <= most) return;
   const auto told = told_mesh(config);
   const bool by_mesh = told && told->size() == config.workers;
@@ -240,7 +240,7 @@ plan::Together together_of(const Config& config) {
 void check_strategy(const Config& config) {
   const auto& kind = *sync::Choice::parse(config.strategy).kind;
   const auto name = kind.name;
-  if (name == "allreduce") return;
+  if (kind.traits.in_backward) return;
   auto refuse = [&](std::string_view what) {
     throw ConfigError(fmt::format("{} needs --strategy allreduce, not {}", what, name));
   };
@@ -254,16 +254,19 @@ void check_strategy(const Config& config) {
 }
 
 void check_hybrid(const Config& config, const sync::Kind& strategy) {
-  if (config.hybrid == "distbelief" && !strategy.needs_servers) {
+  const auto& hybrid = plan::find_hybrid(config.hybrid);
+  if (hybrid.at_servers && !strategy.needs_servers) {
     throw ConfigError(
-        fmt::format("--hybrid distbelief: replicas meet at a parameter server; not --strategy {}", strategy.name));
+        fmt::format("--hybrid {}: replicas meet at a parameter server; not --strategy {}", hybrid.name, strategy.name));
   }
-  if (config.hybrid != "alexnet") return;
+  if (!hybrid.gathers_batch) return;
   if (const auto told = told_mesh(config); told && told->data != told->size()) {
-    throw ConfigError("--hybrid alexnet: its workers share the data and the last layers; use --mesh data=N");
+    throw ConfigError(
+        fmt::format("--hybrid {}: its workers share the data and the last layers; use --mesh data=N", hybrid.name));
   }
-  if (strategy.name != "allreduce" || config.shard != "none" || config.compress != "none" || config.clip > 0) {
-    throw ConfigError("--hybrid alexnet goes with --strategy allreduce, and without --shard, --compress and --clip");
+  if (!strategy.traits.in_backward || config.shard != "none" || config.compress != "none" || config.clip > 0) {
+    throw ConfigError(fmt::format(
+        "--hybrid {} goes with --strategy allreduce, and without --shard, --compress and --clip", hybrid.name));
   }
 }
 
@@ -294,7 +297,7 @@ void check_parallel(const Config& config) {
   at_least("--chunks", config.chunks, 1);
   recompute_of(config.recompute);
   one_of("--shard", config.shard, {"none", "optimizer", "gradients", "parameters"});
-  one_of("--hybrid", config.hybrid, {"none", "alexnet", "distbelief"});
+  (void)plan::find_hybrid(config.hybrid);  // throws where it is none
   if (config.memory != "auto") parse_size(config.memory, "--memory");
   if (!uses_mesh(config)) return;
   (void)told_mesh(config);  // throws where it is none
@@ -327,13 +330,13 @@ std::int64_t micro_batches_of(const Config& config) {
 }
 
 void apply_optimizer(Config& config) {
-  if (config.lr == 0) config.lr = find_optimizer(config.optimizer).lr;
+  if (config.lr == 0) config.lr = find_optimizer(config.optimizer).kind.lr;
 }
 
 void apply_hybrid(Config& config) {
-  if (config.hybrid != "distbelief") return;
-  if (config.strategy == "allreduce") config.strategy = "ps-async";
-  if (config.mesh.empty()) config.mesh = "data=2,pipe=2";
+  const auto& hybrid = plan::find_hybrid(config.hybrid);
+  if (!hybrid.strategy.empty() && config.strategy == Config().strategy) config.strategy = hybrid.strategy;
+  if (config.mesh.empty()) config.mesh = hybrid.mesh;
 }
 
 std::span<const Field> fields() { return kFields; }
@@ -443,7 +446,8 @@ void check(const Config& config) {
   if (network.hosts > 0 && config.launch == "threads") {
     throw ConfigError("--hosts: threads share one host; leave out --launch threads");
   }
-  if (config.launch == "threads" && config.device == "cuda" && config.workers > 1 && config.strategy == "allreduce") {
+  if (config.launch == "threads" && config.device == "cuda" && config.workers > 1 &&
+      sync::Choice::parse(config.strategy).traits().in_backward) {
     throw ConfigError(
         "--device cuda: LibTorch runs all backward passes of a process on one thread per device, and workers would "
         "wait "

@@ -1,10 +1,11 @@
 #include "trireme/train/idle_settings.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "trireme/data/open.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/pipeline/schedule.h"
+#include "trireme/plan/hybrids.h"
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/sync/strategies.h"
 
@@ -15,19 +16,22 @@ bool at_servers(const Config& config) { return sync::Choice::parse(config.strate
 
 // In buckets, while backward runs; shards are scattered instead.
 bool exchanges_buckets(const Config& config) {
-  return sync::Choice::parse(config.strategy).kind->name == "allreduce" && config.shard == "none";
+  return sync::Choice::parse(config.strategy).traits().in_backward && config.shard == "none";
 }
 
 bool all_reduces_anything(const Config& config) { return !at_servers(config) || uses_mesh(config); }
 
 // An optimizer that is not known is refused elsewhere.
-bool optimizer_is_none_of(const Config& config, std::initializer_list<std::string_view> names) {
-  return std::ranges::find(names, config.optimizer) == names.end();
+template <bool optim::Kind::*Trait>
+bool optimizer_has(const Config& config) {
+  const auto* kind = optim::find_optimizer(config.optimizer);
+  return !kind || kind->*Trait;
 }
+constexpr auto* has_moments = optimizer_has<&optim::Kind::moments>;
+constexpr auto* has_momentum = optimizer_has<&optim::Kind::momentum>;
+constexpr auto* has_trust = optimizer_has<&optim::Kind::trust>;
 
-bool has_moments(const Config& config) { return optimizer_is_none_of(config, {"sgd", "lars"}); }
-bool has_momentum(const Config& config) { return optimizer_is_none_of(config, {"adam", "adamw", "lamb"}); }
-bool has_trust(const Config& config) { return optimizer_is_none_of(config, {"sgd", "adam", "adamw", "lamb"}); }
+bool gathers_batch(const Config& config) { return plan::find_hybrid(config.hybrid).gathers_batch; }
 
 // Of the mesh that was told; auto may choose any.
 template <typename Holds>
@@ -43,16 +47,16 @@ bool is_split(const Config& config) {
 }
 
 bool splits_tensors(const Config& config) {
-  return config.hybrid != "alexnet" && mesh_may(config, [](const plan::MeshShape& shape) { return shape.tensor > 1; });
+  return !gathers_batch(config) && mesh_may(config, [](const plan::MeshShape& shape) { return shape.tensor > 1; });
 }
 
 // One is as without any; the hybrid gathers a batch at once.
 bool cuts_batches(const Config& config) {
-  return config.micro_batches <= 1 || (uses_mesh(config) && config.hybrid != "alexnet");
+  return config.micro_batches <= 1 || (uses_mesh(config) && !gathers_batch(config));
 }
 
 bool syncs_vertically(const Config& config) {
-  return !config.vertical_sync || (uses_mesh(config) && config.pipeline == "pipedream");
+  return !config.vertical_sync || (uses_mesh(config) && !pipelines::find_kind(config.pipeline).synchronous);
 }
 
 // Data that nobody knows is refused elsewhere.

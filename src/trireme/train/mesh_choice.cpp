@@ -10,6 +10,7 @@
 #include "trireme/base/size.h"
 #include "trireme/parallel/memory_formula.h"
 #include "trireme/plan/hybrid.h"
+#include "trireme/plan/hybrids.h"
 #include "trireme/plan/mesh_choice.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/device_clock.h"
@@ -184,8 +185,9 @@ void predict(const Config& config, Question& question, Communicator& world, cons
   pieces.back().backward_s += question.ends.loss_backward_s * replicas;
   asked.pieces = pieces;
   asked.saving.recompute_every = static_cast<int>(recompute_of(chosen.config.recompute));
-  const double shares = config.hybrid == "alexnet" ? 1 : chosen.shape.pipe * chosen.shape.tensor;
-  if (config.hybrid == "alexnet") {
+  const bool hybrid_step = plan::find_hybrid(config.hybrid).gathers_batch;
+  const double shares = hybrid_step ? 1 : chosen.shape.pipe * chosen.shape.tensor;
+  if (hybrid_step) {
     const auto own = scaled(question.pieces, static_cast<double>(config.batch * config.accumulate) / question.samples);
     const auto hybrid = plan::hybrid_step(own, question.tensor, world.size(), asked.machine);
     chosen.step_s = hybrid.step_s + question.ends.optimizer_s + question.ends.loss_forward_s * world.size() +

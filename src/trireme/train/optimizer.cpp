@@ -4,26 +4,23 @@
 #include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
-#include "trireme/base/registry.h"
 #include "trireme/train/optimizers/per_parameter.h"
 
 namespace trireme::train {
 namespace {
 
 const OptimizerEntry kBuiltIn[] = {
-    {"sgd", "gradient descent with momentum or Nesterov's momentum", make_sgd},
-    {"adam", "steps scaled by running means of the gradient and its square", make_adam, 1e-3},
-    {"adamw", "Adam with weight decay apart from the gradient", make_adamw, 1e-3},
-    {"lars", "momentum with a rate per layer, for convolutional networks in large batches", make_lars, 10},
-    {"lamb", "Adam with a rate per layer, for transformers in large batches", make_lamb, 1e-2},
+    {optim::kSgd, make_sgd},   {optim::kAdam, make_adam}, {optim::kAdamW, make_adamw},
+    {optim::kLars, make_lars}, {optim::kLamb, make_lamb},
 };
 
-Registry<OptimizerEntry>& registry() {
-  static Registry<OptimizerEntry> all("optimizer", {std::begin(kBuiltIn), std::end(kBuiltIn)});
+std::vector<OptimizerEntry>& entries() {
+  static std::vector<OptimizerEntry> all(std::begin(kBuiltIn), std::end(kBuiltIn));
   return all;
 }
 
-void check(std::string_view name, const OptimizerOptions& options) {
+void check(const optim::Kind& kind, const OptimizerOptions& options) {
+  const auto name = kind.name;
   auto require = [&](bool holds, std::string_view what, double value) {
     if (!holds) throw ConfigError(fmt::format("optimizer {}: {}, not {}", name, what, value));
   };
@@ -34,21 +31,24 @@ void check(std::string_view name, const OptimizerOptions& options) {
   require(share(options.beta2), "beta2 must be from 0 to below 1", options.beta2);
   require(options.epsilon >= 0, "epsilon must be at least 0", options.epsilon);
   require(options.trust > 0, "trust must be above 0", options.trust);
-  if (options.nesterov && name != "sgd") {
+  if (options.nesterov && !kind.linear) {
     throw ConfigError(fmt::format("optimizer {}: nesterov is for sgd alone", name));
   }
 }
 
 }  // namespace
 
-std::span<const OptimizerEntry> optimizers() { return registry().all(); }
-void add_optimizer(OptimizerEntry entry) { registry().add(std::move(entry)); }
+std::span<const OptimizerEntry> optimizers() { return entries(); }
+void add_optimizer(OptimizerEntry entry) {
+  optim::add_optimizer(entry.kind);
+  entries().push_back(std::move(entry));
+}
 
 const OptimizerEntry& find_optimizer(std::string_view name) {
   std::vector<std::string_view> names;
   for (const OptimizerEntry& entry : optimizers()) {
-    if (entry.name == name) return entry;
-    names.push_back(entry.name);
+    if (entry.kind.name == name) return entry;
+    names.push_back(entry.kind.name);
   }
   throw ConfigError(fmt::format("no optimizer is called {}; there are {}", name, fmt::join(names, ", ")));
 }
@@ -56,7 +56,7 @@ const OptimizerEntry& find_optimizer(std::string_view name) {
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,
                                           const OptimizerOptions& options) {
   const auto& entry = find_optimizer(name);
-  check(name, options);
+  check(entry.kind, options);
   return entry.make(parameters, options);
 }
 

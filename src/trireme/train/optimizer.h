@@ -1,4 +1,5 @@
-// How a gradient becomes a step: one file per optimizer in optimizers/, one line each in optimizer.cpp.
+// How a gradient becomes a step: one file per optimizer in optimizers/, one line each in optimizer.cpp,
+// and what it is in optim/optimizers.h.
 #pragma once
 #include <torch/torch.h>
 
@@ -9,6 +10,8 @@
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "trireme/optim/optimizers.h"
 
 namespace trireme::train {
 
@@ -38,10 +41,8 @@ class Optimizer {
 };
 
 struct OptimizerEntry {
-  std::string_view name;
-  std::string_view summary;
+  optim::Kind kind;
   std::function<std::unique_ptr<Optimizer>(const NamedTensors& parameters, const OptimizerOptions& options)> make;
-  double lr = 0.1;  // where none is asked for
 };
 std::span<const OptimizerEntry> optimizers();
 // One more, before any is made. Throws ConfigError for a name that is taken.

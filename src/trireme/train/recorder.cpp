@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "trireme/base/clock.h"
+#include "trireme/sync/strategies.h"
 #include "trireme/train/atomic_file.h"
 #include "trireme/train/gather_text.h"
 #include "trireme/train/run_file.h"
@@ -224,7 +225,8 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   write_run_file(folder_ / "run.json", {{"status", status}, {"config", to_json(config_)}, {"summary", summary}});
   std::vector<std::string> files{"run.json", "metrics.jsonl"};
   if (config_.trace_steps > 0) files.push_back("trace.json");
-  if (workers.size() > 1 && (straggler || config_.strategy != "allreduce" || !config_.straggle.empty())) {
+  if (workers.size() > 1 &&
+      (straggler || !sync::Choice::parse(config_.strategy).traits().in_backward || !config_.straggle.empty())) {
     progress_->table(workers_table(workers, report.consensus));
   }
   if (report.compressed) progress_->message(compression_line(workers, *report.compressed));

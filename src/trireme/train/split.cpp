@@ -10,6 +10,7 @@
 #include "trireme/base/error.h"
 #include "trireme/base/median.h"
 #include "trireme/base/size.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/parallel/memory.h"
 #include "trireme/parallel/pipeline.h"
 #include "trireme/parallel/stage.h"
@@ -72,7 +73,7 @@ plan::Machine measure_links(Communicator& line) {
 }
 
 double state_factor(const Config& config) {
-  if (config.optimizer != "sgd") return 4;
+  if (!optim::is(&optim::Kind::linear, config.optimizer)) return 4;
   return config.momentum > 0 ? 3 : 2;
 }
 

@@ -1,19 +1,20 @@
 #include "trireme/train/strategy.h"
 
+#include "trireme/optim/optimizers.h"
 #include "trireme/train/flat.h"
 
 namespace trireme::train {
 namespace {
 
 sync::Pace with_codes(const Config& config, const sync::Pace& own) {
-  if (config.optimizer != "sgd") return {.momentum = config.momentum};
+  if (!optim::is(&optim::Kind::linear, config.optimizer)) return {.momentum = config.momentum};
   return sync::pace_with_codes(*sync::Choice::parse(config.strategy).kind, {config.compress, config.compress_rule}, own,
                                config.momentum);
 }
 
 ps::UpdateSpec server_update(const Config& config) {
   const double momentum = with_codes(config, {.momentum = config.momentum}).momentum;
-  return {.name = config.optimizer == "sgd" && momentum > 0 ? "momentum" : config.optimizer,
+  return {.name = optim::is(&optim::Kind::linear, config.optimizer) && momentum > 0 ? "momentum" : config.optimizer,
           .momentum = momentum,
           .weight_decay = config.weight_decay,
           .nesterov = config.nesterov,
@@ -39,7 +40,7 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
   if (around.compress.takes_momentum()) around.momentum = config.momentum;
   if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(model);
   if (choice.kind->needs_servers) around.update = server_update(config);
-  around.own_optimizer = !ps::built_in_updates().contains(server_update(config).name);
+  around.own_optimizer = !ps::built_in_updates().contains(config.optimizer);
   return choice.make(around);
 }
 

@@ -7,6 +7,7 @@
 #include "trireme/base/error.h"
 #include "trireme/grad/data_parallel.h"
 #include "trireme/grad/replicas.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/plan/together.h"
 #include "trireme/sync/run_step.h"
 #include "trireme/train/flat.h"
@@ -45,7 +46,7 @@ sync::Choice choice_of(const SynchronizeOptions& options, const train::TorchStep
   plan::check_together({.strategy = options.strategy,
                         .compress = options.compress,
                         .compress_rule = options.compress_rule,
-                        .optimizer = stepping.sgd ? "sgd" : "adam",
+                        .optimizer = std::string(stepping.sgd ? optim::kSgd.name : optim::kAdam.name),
                         .nesterov = stepping.nesterov,
                         .clips = options.clip > 0,
                         .launch = world.transport() == "inproc" ? "threads" : "processes"});

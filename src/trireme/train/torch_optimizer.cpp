@@ -1,6 +1,7 @@
 #include "trireme/train/torch_optimizer.h"
 
 #include "trireme/base/error.h"
+#include "trireme/optim/optimizers.h"
 
 namespace trireme::train {
 namespace {
@@ -9,16 +10,16 @@ using torch::optim::OptimizerParamGroup;
 
 std::optional<ps::UpdateSpec> update_of(const torch::optim::SGDOptions& options) {
   if (options.dampening() != 0) return std::nullopt;
-  return ps::UpdateSpec{.name = options.momentum() > 0 ? "momentum" : "sgd",
+  return ps::UpdateSpec{.name = options.momentum() > 0 ? "momentum" : std::string(optim::kSgd.name),
                         .momentum = options.momentum(),
                         .weight_decay = options.weight_decay(),
                         .nesterov = options.nesterov()};
 }
 
 template <typename AdamOptions>
-std::optional<ps::UpdateSpec> update_of(const AdamOptions& options, const char* name) {
+std::optional<ps::UpdateSpec> update_of(const AdamOptions& options, std::string_view name) {
   if (options.amsgrad()) return std::nullopt;
-  return ps::UpdateSpec{.name = name,
+  return ps::UpdateSpec{.name = std::string(name),
                         .weight_decay = options.weight_decay(),
                         .beta1 = std::get<0>(options.betas()),
                         .beta2 = std::get<1>(options.betas()),
@@ -48,12 +49,12 @@ TorchStepping stepping_of(torch::optim::Optimizer& optimizer) {
   }
   if (dynamic_cast<torch::optim::Adam*>(&optimizer)) {
     return {.name = "Adam", .update = common<torch::optim::AdamOptions>(groups, [](const auto& options) {
-                              return update_of(options, "adam");
+                              return update_of(options, optim::kAdam.name);
                             })};
   }
   if (dynamic_cast<torch::optim::AdamW*>(&optimizer)) {
     return {.name = "AdamW", .update = common<torch::optim::AdamWOptions>(groups, [](const auto& options) {
-                               return update_of(options, "adamw");
+                               return update_of(options, optim::kAdamW.name);
                              })};
   }
   if (dynamic_cast<torch::optim::LBFGS*>(&optimizer)) {

@@ -69,15 +69,18 @@ void add(Flags& flags, std::initializer_list<std::string> more) { flags.insert(f
 // Adam and LAMB divide by the gradient's own size: with their tiny epsilon an element whose gradient is rounding and
 // nothing else takes a whole step, whichever way. With one above rounding they are as smooth as the others.
 void draw_optimizer(EqualDraws& draws, Flags& flags, Training& training) {
-  const auto name = draws.word({"sgd", "sgd", "momentum", "nesterov", "adam", "adamw", "lars", "lamb"});
-  if (name == "sgd") add(flags, {"--optimizer", "sgd", "--lr", "0.05", "--momentum", "0"});
-  if (name == "momentum") add(flags, {"--optimizer", "sgd", "--lr", "0.03"});
-  if (name == "nesterov") add(flags, {"--optimizer", "sgd", "--lr", "0.03", "--nesterov"});
-  if (name == "lars") add(flags, {"--optimizer", "lars", "--lr", "1", "--trust", "0.01"});
-  if (name.starts_with("adam") || name == "lamb") {
-    add(flags, {"--optimizer", name, "--lr", "0.003", "--epsilon", "0.001"});
-  }
-  training.plain = name == "sgd";
+  static const Flags plain{"--optimizer", "sgd", "--lr", "0.05", "--momentum", "0"};
+  static const std::vector<Flags> rows{plain,
+                                       plain,
+                                       {"--optimizer", "sgd", "--lr", "0.03"},
+                                       {"--optimizer", "sgd", "--lr", "0.03", "--nesterov"},
+                                       {"--optimizer", "adam", "--lr", "0.003", "--epsilon", "0.001"},
+                                       {"--optimizer", "adamw", "--lr", "0.003", "--epsilon", "0.001"},
+                                       {"--optimizer", "lars", "--lr", "1", "--trust", "0.01"},
+                                       {"--optimizer", "lamb", "--lr", "0.003", "--epsilon", "0.001"}};
+  const auto drawn = draws.of(rows);
+  flags.insert(flags.end(), drawn.begin(), drawn.end());
+  training.plain = drawn == plain;
   if (draws.one_in(3)) add(flags, {"--weight-decay", "0.01"});
   if (draws.one_in(3)) {
     add(flags, {"--clip", "0.3"});

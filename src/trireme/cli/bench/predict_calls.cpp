@@ -60,14 +60,14 @@ double seconds_of(Crew& crew, const Call& call, std::size_t& errors) {
 // All collectives that have an algorithm of this name, on one crew that runs it.
 class Algorithms {
  public:
-  Algorithms(const CallsQuestion& question, std::string_view name, const LinkModel& model)
-      : question_(question), name_(name), model_(model) {
+  Algorithms(const CallsQuestion& question, const Algorithm& one, const LinkModel& model)
+      : question_(question), name_(one.name), model_(model) {
     Options options;
     options.ranks = question.ranks;
     options.transport = question.transport;
     options.algorithm = name_;
     // In private memory `direct` becomes `staged`; where nothing can be read, memory is memory.
-    options.buffers = name == "staged" ? "private" : "heap";
+    options.buffers = one.pattern == Pattern::stages ? "private" : "heap";
     const std::string socket = folder_.path() + "/trireme";
     Listener listener(socket);
     crew_ = std::make_unique<Crew>("trireme", question.ranks, own_commands(options, socket), listener);
@@ -139,8 +139,8 @@ std::vector<Judged> judge_calls(const CallsQuestion& question) {
     if (!algorithm.shared || question.transport != "tcp") by_name[algorithm.name].push_back(&algorithm);
   }
   std::vector<Judged> all;
-  for (const auto& [name, members] : by_name) {
-    Algorithms crew(question, name, model);
+  for (const auto& [_, members] : by_name) {
+    Algorithms crew(question, *members.front(), model);
     for (const Algorithm* algorithm : members) crew.judge(*algorithm, all);
   }
   show_progress("");

@@ -65,10 +65,11 @@ std::vector<Way> ways_of(const std::vector<std::string>& strategies, const std::
   std::vector<Way> ways;
   for (const auto& kind : sync::strategies()) {
     if (!strategies.empty() && std::ranges::find(strategies, kind.name) == strategies.end()) continue;
-    const bool threads = kind.name == "hogwild";
+    const bool threads = kind.traits.shares_memory;
     if (threads && place.emulated()) continue;
     // The number of learners that is best is found while running: no step is like the next until then.
-    const std::string name = kind.name == "sma" ? "sma:learners=1" : std::string(kind.name);
+    std::string name(kind.name);
+    if (sync::Choice::parse(name).traits().learners == 0) name += ":learners=1";
     for (const auto& codec : codecs) {
       if (codec != "none" && kind.compresses == sync::Kind::Compresses::nothing) continue;
       ways.push_back({name, codec, threads ? "threads" : "processes", kind.needs_servers});

@@ -64,10 +64,12 @@ class OwnSystem : public System {
   std::string prepare(const Job& job) override {
     Request request{.what = job.call.what, .dtype = job.dtype, .op = job.op, .count = job.call.count};
     comm_.impl().selector->choose(request);
-    std::string_view chosen = request.algorithm->name;
+    const Algorithm* chosen = request.algorithm;
     // Where peers cannot read the buffers, `direct` becomes `staged`.
-    if (chosen == "direct" && !heap_ && comm_.transport() == "shm") chosen = "staged";
-    return std::string(chosen) + ' ' + std::string(comm_.transport());
+    if (chosen->pattern == Pattern::direct && !heap_ && comm_.transport() == "shm") {
+      chosen = &find_algorithm(job.call.what, Pattern::stages);
+    }
+    return std::string(chosen->name) + ' ' + std::string(comm_.transport());
   }
 
   void run(const Job& job, const std::byte* input, std::byte* output) override {

@@ -1,0 +1,61 @@
+// The optimizers, as data: what each takes, and how its step depends on the gradient. The trainer's are made in
+// train/optimizer.cpp, a parameter server's in ps/update.cpp. Whoever wants to know how optimizers differ asks here,
+// never for a name.
+#pragma once
+#include <span>
+#include <string_view>
+
+namespace trireme::optim {
+
+struct Kind {
+  std::string_view name;
+  std::string_view summary;  // one line
+  bool momentum = false;     // takes a momentum: keeps a running sum of gradients
+  bool moments = false;      // takes beta1, beta2 and epsilon: keeps running means of the gradient and of its square
+  bool trust = false;        // takes the share of a layer's norm that a step may move it
+  // The step is the gradient times the rate, or the sum that momentum makes of gradients: may look ahead (Nesterov),
+  // and a codec may take the place of its momentum.
+  bool linear = false;
+  // Every element steps by itself, so that any part of a model may be stepped anywhere: at a server, in a shard.
+  bool by_element = false;
+  double lr = 0.1;  // the rate where none is asked for
+};
+
+inline constexpr Kind kSgd{.name = "sgd",
+                           .summary = "gradient descent with momentum or Nesterov's momentum",
+                           .momentum = true,
+                           .linear = true,
+                           .by_element = true};
+inline constexpr Kind kAdam{.name = "adam",
+                            .summary = "steps scaled by running means of the gradient and its square",
+                            .moments = true,
+                            .by_element = true,
+                            .lr = 1e-3};
+inline constexpr Kind kAdamW{.name = "adamw",
+                             .summary = "Adam with weight decay apart from the gradient",
+                             .moments = true,
+                             .by_element = true,
+                             .lr = 1e-3};
+inline constexpr Kind kLars{.name = "lars",
+                            .summary = "momentum with a rate per layer, for convolutional networks in large batches",
+                            .momentum = true,
+                            .trust = true,
+                            .lr = 10};
+inline constexpr Kind kLamb{.name = "lamb",
+                            .summary = "Adam with a rate per layer, for transformers in large batches",
+                            .moments = true,
+                            .lr = 1e-2};
+
+// All of them, in the order of the documentation.
+std::span<const Kind> optimizers();
+// One more, before any is chosen; what makes it is train/optimizer.h's. Throws ConfigError for a name that is taken.
+void add_optimizer(const Kind& kind);
+// Null where there is none of this name.
+const Kind* find_optimizer(std::string_view name);
+// Whether there is one of this name that has a trait: is(&Kind::linear, config.optimizer).
+inline bool is(bool Kind::*trait, std::string_view name) {
+  const Kind* kind = find_optimizer(name);
+  return kind != nullptr && kind->*trait;
+}
+
+}  // namespace trireme::optim
