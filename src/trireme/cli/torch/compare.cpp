@@ -54,10 +54,17 @@ class Checker {
     train::make_optimizer(config.optimizer, {});
     train::make_schedule(config.schedule, {.total_steps = 100, .steps_per_epoch = 10});
     auto whole = train::to_json(config);
-    auto data = whole["data"].dump();
+    auto data = whole["data"].dump() + config.loss;
     if (data != opened_) {
       shape_ = train::open_data(config).train->shape();
       opened_ = data;
+    }
+    const auto objective = train::make_objective(config.loss, config.metric, shape_, config.data);
+    if (const auto& first = objective.first(); first.key != "accuracy") {
+      throw ConfigError(
+          fmt::format("trireme compare compares accuracies, and --metric {} is none; leave --metric out, "
+                      "or run each with trireme train",
+                      first.name));
     }
     if (seen_.insert(data + whole["model"].dump()).second) train::build_model(config, shape_);
   }
