@@ -77,7 +77,7 @@ std::span<const Source> sources() {
        {},
        kTestFraction},
       {"FILE.csv",
-       "numbers and a class, by default in the last column",
+       "numbers and a class, or a number to predict, by default in the last column",
        takes<is_csv>,
        path<open_csv>,
        {},

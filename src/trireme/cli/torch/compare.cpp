@@ -60,17 +60,18 @@ class Checker {
       opened_ = data;
     }
     const auto objective = train::make_objective(config.loss, config.metric, shape_, config.data);
-    if (const auto& first = objective.first(); first.key != "accuracy") {
-      throw ConfigError(
-          fmt::format("trireme compare compares accuracies, and --metric {} is none; leave --metric out, "
-                      "or run each with trireme train",
-                      first.name));
+    if (metric_.empty()) metric_ = objective.first().key;
+    if (metric_ != objective.first().key) {
+      throw ConfigError(fmt::format("variants are judged by {} and {}; name one for all with --metric",
+                                    train::compared_by(metric_).title, objective.first().title));
     }
     if (seen_.insert(data + whole["model"].dump()).second) train::build_model(config, shape_);
   }
 
+  train::ComparedBy metric() const { return train::compared_by(metric_); }
+
  private:
-  std::string opened_;
+  std::string opened_, metric_;
   data::Shape shape_;
   std::set<std::string> seen_;
 };
@@ -104,6 +105,7 @@ void run(CompareOptions& options) {
   auto seeds = parse_integer(options.seeds, "--seeds", 1, 1000);
   Checker checker;
   auto comparison = train::plan_comparison(base, options.vary, seeds, std::ref(checker));
+  comparison.by = checker.metric();
   auto folder = base.out.empty() ? compare_folder() : base.out;
   heed_signals();
   CompareScreen screen(comparison, train::screen_of(STDERR_FILENO), options.quiet || options.json);
