@@ -182,5 +182,68 @@ TEST_F(AsOneWorker, TheLastEvaluationMayBeTheBest) {
   EXPECT_GE(summary["best_accuracy"].get<double>(), summary["test_accuracy"].get<double>());
 }
 
+nlohmann::json summary_of(const fs::path& folder) { return json_in(folder / "run.json")["summary"]; }
+
+TEST_F(AsOneWorker, EveryLossAndItsMetrics) {
+  auto losses = choices({"train", "--loss", "none"});
+  losses.push_back("cross-entropy:smoothing=0.1");
+  const std::vector<Words> ways{{},
+                                {"--strategy", "ps-bsp"},
+                                {"--mesh", "pipe=2", "--batch", "24"},
+                                {"--mesh", "tensor=2", "--batch", "24"},
+                                {"--shard", "parameters"},
+                                {"--batch", "6", "--accumulate", "2"},
+                                {"--deterministic", "--micro-batch", "6"}};
+  for (const auto& loss : losses) {
+    const bool classes = loss.starts_with("cross-entropy"), zero_one = loss == "bce";
+    const Words how{
+        "--loss",   loss,
+        "--metric", classes ? "accuracy,top-5,error,perplexity" : zero_one ? "accuracy,error" : "r2,mse,mae",
+        "--data",   "synthetic:1x8x8,classes=6,samples=237,test=33,noise=2" + std::string(classes ? "" : ",values=2")};
+    run_well(perceptron("one", how + Words{"--workers", "1", "--batch", "24"}));
+    const auto expected = summary_of(folder.path() / "one");
+    for (const auto& way : ways) {
+      run_well(perceptron("two", how + way));
+      EXPECT_LT(between("two", "one"), kRounding) << loss << ::testing::PrintToString(way);
+      const auto found = summary_of(folder.path() / "two");
+      int compared = 0;
+      for (const auto& [key, value] : expected.items()) {
+        if (!key.starts_with("test_") && !key.starts_with("best_")) continue;
+        EXPECT_NEAR(found[key].get<double>(), value.get<double>(), 1e-3 * (1 + std::abs(value.get<double>())))
+            << loss << ::testing::PrintToString(way) << key;
+        ++compared;
+      }
+      EXPECT_EQ(compared, 1 + 2 * (classes ? 4 : zero_one ? 2 : 3)) << loss;
+      fs::remove_all(folder.path() / "two");
+    }
+    fs::remove_all(folder.path() / "one");
+  }
+}
+
+TEST_F(AsOneWorker, TheBestAndTheTargetAreByTheFirstMetric) {
+  const Words how{"--data", "synthetic:1x8x8,classes=4,values=1,samples=237,test=33,noise=2", "--loss", "mse", "--lr",
+                  "0.1"};
+  run_well(perceptron("low", how + Words{"--epochs", "6", "--target", "1000", "--metric", "mse"}));
+  const auto summary = summary_of(folder.path() / "low");
+  double best = 1e9, step = -1;
+  for (const auto& line : json_lines(contents(folder.path() / "low" / "metrics.jsonl"))) {
+    if (!line.contains("test_mse") || line["test_mse"].get<double>() >= best) continue;
+    best = line["test_mse"].get<double>();
+    step = line["step"].get<double>();
+  }
+  EXPECT_EQ(summary["best_mse"].get<double>(), best);
+  EXPECT_LE(best, summary["test_mse"].get<double>());
+  EXPECT_TRUE(summary["target_seconds"].is_number()) << "already the first evaluation is below";
+  const auto eval =
+      json_lines(run_well({"eval", "--from", (folder.path() / "low").string(), "--json", "--threads", "1"}).out)[0];
+  EXPECT_EQ(eval["step"].get<double>(), step);
+  EXPECT_NEAR(eval["mse"].get<double>(), best, 1e-6 * best);
+  // Stopped within an epoch, the last evaluation counts, too: here it is the only one.
+  run_well(perceptron("some", how + Words{"--steps", "7", "--target", "0.0001", "--metric", "mse"}));
+  const auto some = summary_of(folder.path() / "some");
+  EXPECT_EQ(some["best_mse"], some["test_mse"]);
+  EXPECT_TRUE(some["target_seconds"].is_null());
+}
+
 }  // namespace
 }  // namespace trireme::test

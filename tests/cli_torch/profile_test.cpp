@@ -44,6 +44,12 @@ TEST(ProfileCommand, WritesAFileAndATable) {
   }
 }
 
+TEST(ProfileCommand, OfAModelThatPredictsNumbers) {
+  auto done = run_well(measured({"--data", "synthetic:1x16x16,values=3,samples=512", "--loss", "mae", "--metric", "r2",
+                                 "--workers", "1", "--json"}));
+  expect_whole(nlohmann::json::parse(done.out, nullptr, false), 1);
+}
+
 TEST(ProfileCommand, PrintsJson) {
   auto done = run_well(measured({"--workers", "1", "--json"}));
   expect_whole(nlohmann::json::parse(done.out, nullptr, false), 1);

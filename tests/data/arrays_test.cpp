@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -111,6 +112,56 @@ TEST(Arrays, BytesAreImagesAndChannelsMoveToTheFront) {
   EXPECT_EQ(a.test->size(), 1);
   EXPECT_TRUE(
       torch::equal(a.train->get(std::vector<std::int64_t>{0}).input, b.train->get(std::vector<std::int64_t>{0}).input));
+}
+
+TEST(Arrays, ValuesToPredict) {
+  Folder folder;
+  const auto file = folder / "rows.npz";
+  const auto with = [&](const std::string& train, const std::string& test, const OpenOptions& options = {}) {
+    auto members = rows();
+    members["y_train.npy"] = train;
+    members["y_test.npy"] = test;
+    write(file, zip(members, true));
+    return open(file.string(), options);
+  };
+  const std::vector<std::int64_t> all{3, 0};
+  // Floats with fractions are values; so are other numbers where that is asked for.
+  const auto two = with(npy("<f4", "(4, 2)", raw(std::vector<float>{0, 1, 2, 3, 4, 5, 6, 7.5f})),
+                        npy("<f8", "(1, 2)", raw(std::vector<double>{1, 2})));
+  EXPECT_EQ(two.train->shape().values, 2);
+  EXPECT_TRUE(torch::equal(two.train->get(all).target, torch::tensor({{6.0f, 7.5f}, {0.0f, 1.0f}})));
+  EXPECT_TRUE(torch::equal(two.test->get(std::vector<std::int64_t>{0}).target, torch::tensor({{1.0f, 2.0f}})));
+  const auto whole = npy("<i8", "(4,)", raw(std::vector<std::int64_t>{0, 2, -1, 300}));
+  const auto one = with(whole, npy("|u1", "(1,)", raw(std::vector<std::uint8_t>{1})), {.targets = Targets::values});
+  EXPECT_TRUE(torch::equal(one.train->get(all).target, torch::tensor({{300.0f}, {0.0f}})));
+  // Without a test part some are split off, with their values.
+  auto alone = rows();
+  alone.erase("x_test.npy");
+  alone.erase("y_test.npy");
+  alone["y_train.npy"] = npy("<f4", "(4,)", raw(std::vector<float>{0.5f, 1.5f, 2.5f, 3.5f}));
+  write(file, zip(alone, false));
+  const auto split = open(file.string(), {.test_fraction = 0.25});
+  ASSERT_EQ(split.train->size(), 3);
+  const auto batch = split.train->get(std::vector<std::int64_t>{0, 1, 2});
+  // x[i][0] is 1.5 i.
+  EXPECT_TRUE(torch::allclose(batch.target.squeeze(1), batch.input.select(1, 0) / 1.5 + 0.5));
+
+  const auto refused = [&](const std::string& train, const OpenOptions& options = {}) {
+    auto members = rows();
+    members["y_train.npy"] = train;
+    write(file, zip(members, true));
+    return error_of(file.string(), file.string(), options);
+  };
+  const auto floats = [](const std::vector<float>& values) { return npy("<f4", "(4,)", raw(values)); };
+  EXPECT_NE(refused(floats({0, 1, 2, 1})).find("floats that are all whole"), std::string::npos);
+  EXPECT_NE(refused(floats({0, 1, std::nanf(""), 1.5f})).find("the target of sample 2 is not finite"),
+            std::string::npos);
+  EXPECT_NE(refused(floats({0, 1, 2, 1}), {.targets = Targets::zero_one}).find("the target 2 of sample 2 is neither"),
+            std::string::npos);
+  EXPECT_NE(refused(floats({0, 1.5f, 2, 1}), {.targets = Targets::classes}).find("labels are floats"),
+            std::string::npos);
+  EXPECT_NE(refused(npy("<f4", "(2, 2)", std::string(16, '\0'))).find("[2, 2] numbers to predict for 4 samples"),
+            std::string::npos);
 }
 
 TEST(Arrays, SaysWhatIsWrong) {

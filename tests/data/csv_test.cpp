@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <map>
+
 #include "tests/data/files.h"
 
 namespace trireme::data {
@@ -54,6 +57,34 @@ TEST_F(Csv, OtherSeparatorsQuotesAndLabelColumns) {
   EXPECT_EQ(splits.labels, (std::vector<std::string>{"a \"b\"", "c,d", "plain"}));
   EXPECT_EQ(read("0,1,2\n1,3,4\n", {.label_column = "1"}).train->shape().classes, 2);
   EXPECT_EQ(read("1,10\n2,9\n3,10\n").labels, (std::vector<std::string>{"9", "10"}));
+}
+
+TEST_F(Csv, NumbersThatAreEqualAreOneClass) {
+  const auto splits = read("7,1\n8,1.0\n9,2\n6,02\n5,1e0\n4,-0.0\n3,0\n");
+  EXPECT_EQ(splits.labels, (std::vector<std::string>{"-0.0", "1", "02"}));
+  EXPECT_EQ(read("7,1\n8,1.0\n9,a\n").train->shape().classes, 3) << "words are as written";
+}
+
+TEST_F(Csv, ValuesToPredictAreTakenAsTheyAre) {
+  const std::string text = "a,b,price\n1,5,250000.5\n2,6,-1e3\n3,7,250000.5\n4,9,17\n";
+  const auto splits = read(text, {.test_fraction = 0.25, .targets = Targets::values});
+  EXPECT_EQ(splits.train->shape().values, 1);
+  EXPECT_EQ(splits.train->shape().classes, 0);
+  EXPECT_EQ(splits.train->size(), 3);
+  EXPECT_EQ(splits.test->size(), 1);
+  const auto rows = values(splits);
+  const auto targets = splits.train->get(std::vector<std::int64_t>{0, 1, 2}).target;
+  ASSERT_EQ(targets.sizes(), (std::vector<std::int64_t>{3, 1}));
+  const std::map<float, float> prices{{1, 250000.5f}, {2, -1000}, {3, 250000.5f}, {4, 17}};
+  for (std::int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(targets[i][0].item<float>(), prices.at(std::round(rows[i][0].item<float>())));
+  }
+  EXPECT_EQ(read(text, {.label_column = "a", .targets = Targets::values}).train->shape().input[0], 2);
+  EXPECT_NE(error("1,2,0.5\n3,4,x\n", {.targets = Targets::values}).find("csv:2:3: 'x' is not a finite number"),
+            std::string::npos);
+  EXPECT_NE(error("1,2,1\n3,4,0.5\n", {.targets = Targets::zero_one}).find("csv:2:3: '0.5' is neither 0 nor 1"),
+            std::string::npos);
+  EXPECT_NE(error("1,2,1\n3,4,0.5\n").find("predict values with --loss mse"), std::string::npos);
 }
 
 TEST_F(Csv, ErrorsNameLineAndColumn) {

@@ -26,6 +26,18 @@ TEST(Synthetic, HasTheShapeAskedFor) {
   EXPECT_EQ(splits.train->get({}).input.sizes(), (std::vector<std::int64_t>{0, 3, 16, 8}));
 }
 
+TEST(Synthetic, HasNumbersToPredict) {
+  const auto splits = open("synthetic:8,classes=3,values=2,samples=50");
+  EXPECT_EQ(splits.train->shape().values, 2);
+  EXPECT_EQ(splits.train->shape().outputs(), 2);
+  const auto target = splits.train->get(upto(50)).target;
+  EXPECT_EQ(target.sizes(), (std::vector<std::int64_t>{50, 2}));
+  EXPECT_EQ(target.dtype(), torch::kFloat32);
+  const auto ones = open("synthetic:8,samples=50", {.targets = Targets::zero_one}).train->get(upto(50)).target;
+  EXPECT_EQ(ones.sizes(), (std::vector<std::int64_t>{50, 1}));
+  EXPECT_TRUE(ones.eq(0).logical_or(ones.eq(1)).all().item<bool>());
+}
+
 TEST(Synthetic, IsAFunctionOfSeedAndIndex) {
   const auto set = open("synthetic:20,samples=40,seed=5").train;
   const auto all = set->get(upto(40)).input;

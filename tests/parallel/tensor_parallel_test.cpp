@@ -92,24 +92,27 @@ TEST(TensorParallelLoss, IsThatOfTheWholeScores) {
   auto scores = (torch::randn({3, 3, kClasses}) * 20).set_requires_grad(true);
   auto target = torch::randint(kClasses, {3, 3}, torch::kLong);
   target[1][2] = -100;
-  auto expected = torch::cross_entropy_loss(scores.view({-1, kClasses}), target.flatten());
-  (expected * 3).backward();
   auto correct_ones = scores.argmax(-1).eq(target).sum().item<std::int64_t>();
-  for (int ranks : {2, 3}) {
+  for (const auto& [ranks, smoothing] : {std::pair(2, 0.0), {3, 0.0}, {2, 0.2}, {3, 0.2}}) {
+    scores.mutable_grad() = torch::Tensor();
+    auto expected = torch::cross_entropy_loss(scores.view({-1, kClasses}), target.flatten(), {}, at::Reduction::Mean,
+                                              -100, smoothing);
+    (expected * 3).backward();
+    const double s = smoothing;
     run_threads(ranks, [&](Communicator& comm) {
-      const Cut cut{2, 1, even_sizes(kClasses, ranks)};
+      const Cut cut{2, 1, even_sizes(kClasses, comm.size())};
       auto own = local_of(scores.detach(), cut, comm.rank()).set_requires_grad(true);
       auto start = comm.bytes_sent();
-      auto loss = cross_entropy(own, target, cut.sizes, comm);
+      auto loss = cross_entropy(own, target, cut.sizes, comm, s);
       (loss * 3).backward();
-      if (ranks == 2) {
+      if (comm.size() == 2) {
         EXPECT_EQ(comm.bytes_sent() - start, 3 * kSamples * sizeof(float));
       }
       expect_close(loss.detach(), expected.detach(), "loss");
       expect_close(own.grad(), local_of(scores.grad(), cut, comm.rank()), "gradient");
       EXPECT_EQ(correct(own, target, cut.sizes, comm), correct_ones);
       auto whole = scores.detach().clone().set_requires_grad(true);
-      EXPECT_TRUE(torch::equal(cross_entropy(whole, target, cut.sizes, comm), expected));
+      EXPECT_TRUE(torch::equal(cross_entropy(whole, target, cut.sizes, comm, s), expected));
     });
   }
 }

@@ -86,6 +86,22 @@ TEST(Checkpoints, SavesWhatTheTensorsHeldWhenAsked) {
   EXPECT_FALSE(checkpoints.best().found);
 }
 
+TEST(Checkpoints, WhereLowerIsBetterTheBestIsTheLowest) {
+  ScratchFolder folder;
+  {
+    Checkpoints checkpoints(folder.path(), 1, true, /*higher_is_better=*/false);
+    checkpoints.save(1, filled(1), {}, 0.5);
+    checkpoints.save(2, filled(2), {}, 0.25);
+    checkpoints.save(3, filled(3), {}, 0.75);
+    EXPECT_EQ(checkpoints.best().found->step, 2);
+  }
+  Checkpoints later(folder.path(), 1, true, /*higher_is_better=*/false);
+  later.save(4, filled(4), {}, 0.3);
+  EXPECT_EQ(later.best().found->step, 2);
+  later.save(5, filled(5), {}, 0.2);
+  EXPECT_EQ(later.best().found->step, 5);
+}
+
 TEST(Checkpoints, SkipsABrokenNewest) {
   ScratchFolder folder;
   Checkpoints checkpoints(folder.path(), 5, true);

@@ -50,6 +50,22 @@ TEST(CompareCommand, TrainsEachVariantOnceAndWritesAll) {
   EXPECT_THAT(other.text, HasSubstr("--epochs 1, now 2"));
 }
 
+TEST(CompareCommand, ComparesByTheFirstMetric) {
+  ScratchFolder folder;
+  const auto numbers = kSmall + "--model mlp --data synthetic:1x8x8,values=2,samples=64,test=16 --lr 0.01 ";
+  auto command = "compare --vary batch 16 32" + numbers + "--loss mse --out " + (folder / "cmp").string();
+  auto first = run_trireme(command + " 2>&1");
+  EXPECT_EQ(first.code, 0) << first.text;
+  EXPECT_THAT(first.text, HasSubstr("test mse"));
+  auto json = nlohmann::json::parse(run_trireme(command + " --json 2>&1").text);
+  EXPECT_EQ(json["metric"]["key"], "mse");
+  EXPECT_GT(json["variants"][0]["test_mse"]["mean"].get<double>(), 0);
+  EXPECT_GT(json["runs"][1]["curve"][0]["train_mse"].get<double>(), 0);
+  auto losses = "compare --vary loss mse mae" + numbers + "--out " + (folder / "losses").string();
+  EXPECT_THAT(run_trireme(losses + " 2>&1").text, HasSubstr("judged by mse and mae"));
+  EXPECT_EQ(run_trireme(losses + " --metric r2 2>&1").code, 0);
+}
+
 TEST(CompareCommand, ComparesWaysToSynchronize) {
   ScratchFolder folder;
   auto command = "compare --vary strategy allreduce local-sgd:H=2" + kSmall +

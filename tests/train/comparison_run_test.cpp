@@ -50,7 +50,7 @@ TEST_F(ComparisonRun, RunsEachVariantWithEachSeedInterleaved) {
   const auto* run = comparison.find(1, 2);
   ASSERT_TRUE(run);
   EXPECT_TRUE(run->finished());
-  EXPECT_EQ(run->test_accuracy, 0.64);
+  EXPECT_EQ(run->test_metric, 0.64);
   EXPECT_EQ(run->steps, 2);
   ASSERT_EQ(run->curve.size(), 1u);
   EXPECT_EQ(run->curve[0].train_seconds, 3);
@@ -73,7 +73,7 @@ TEST_F(ComparisonRun, DoesNotRepeatWhatHasFinished) {
   auto third = plan({"32", "64", "96"});
   EXPECT_EQ(run_comparison(third, place()), 0);
   EXPECT_EQ(third.runs.size(), 6u);
-  EXPECT_EQ(third.find(0, 1)->test_accuracy, 0.32);
+  EXPECT_EQ(third.find(0, 1)->test_metric, 0.32);
 }
 
 TEST_F(ComparisonRun, AFailedRunDoesNotStopTheOthers) {

@@ -34,8 +34,8 @@ ComparedRun finished(std::size_t variant, std::int64_t seed, double first, doubl
   run.seed = seed;
   run.status = "finished";
   run.out = "out";
-  run.test_accuracy = last;
-  run.best_accuracy = std::max(first, last);
+  run.test_metric = last;
+  run.best_metric = std::max(first, last);
   run.train_seconds = 20;
   run.steps = 100;
   run.epochs = 2;
@@ -53,6 +53,38 @@ Comparison made_up() {
     for (int s = 0; s < 3; ++s) comparison.put(finished(v, s + 1, test[v][s] - 0.1, test[v][s]));
   }
   return comparison;
+}
+
+// The same numbers as errors to make small.
+TEST(Comparison, WhereLowerIsBetter) {
+  auto comparison = made_up();
+  comparison.by = compared_by("mse");
+  for (auto& run : comparison.runs) run.higher_is_better = comparison.by.higher_is_better;
+  EXPECT_DOUBLE_EQ(target_of(comparison), 0.9);  // the worst mean
+  const std::vector<VariantSummary> summaries{summarize(comparison, 0, 0.79), summarize(comparison, 1, 0.79)};
+  // By seed 0.79, 0.80 and 0.81 after ten seconds, then 0.89 and more; and 0.68, 0.70, 0.72.
+  EXPECT_EQ(summaries[0].to_target.count, 1);
+  EXPECT_EQ(summaries[1].to_target.count, 3);
+  const auto first = measures(comparison.by).front();
+  EXPECT_EQ(first.key, "test_mse");
+  EXPECT_EQ(first.title, "test mse");
+  EXPECT_THAT(standings(summaries, first), ElementsAre(Standing::kWorse, Standing::kBest));
+  const auto table = comparison_table(comparison, {.width = 200});
+  EXPECT_THAT(table, HasSubstr("test mse"));
+  EXPECT_THAT(table, HasSubstr("to 0.9 "));
+  EXPECT_THAT(table, HasSubstr("the highest mean test mse"));
+  EXPECT_THAT(table, Not(HasSubstr("acc")));
+  EXPECT_THAT(comparison_csv(comparison), HasSubstr(",test_mse,best_mse,train_mse,target_mse,"));
+  const auto json = to_json(comparison);
+  EXPECT_EQ(json["metric"]["key"], "mse");
+  EXPECT_DOUBLE_EQ(json["variants"][1]["test_mse"]["mean"].get<double>(), 0.8);
+  EXPECT_EQ(json["runs"][0]["curve"][1]["test_mse"], 0.89);
+  // And back.
+  auto again = plan_comparison({}, {{"batch", "32", "64"}}, 3);
+  again.by = comparison.by;
+  take_over(again, nlohmann::json::parse(json.dump()), "compare.json");
+  EXPECT_EQ(again.find(0, 1)->test_metric, 0.89);
+  EXPECT_FALSE(again.find(0, 1)->higher_is_better);
 }
 
 TEST(Comparison, IsTheCrossProductInTheOrderGiven) {
@@ -209,7 +241,7 @@ TEST(Comparison, FailedRunsAreShownAndNotCounted) {
   auto summary = summarize(comparison, 1, 0);
   EXPECT_EQ(summary.finished, 2);
   EXPECT_EQ(summary.unfinished, 1);
-  EXPECT_DOUBLE_EQ(summary.test_accuracy.mean, 0.79);
+  EXPECT_DOUBLE_EQ(summary.test_metric.mean, 0.79);
   EXPECT_THAT(comparison_table(comparison, {.width = 120}), HasSubstr("batch=64 seed=3  failed: no space\n"));
 }
 
@@ -260,8 +292,8 @@ TEST(Comparison, JsonComesBackAsItWas) {
   EXPECT_EQ(again.runs.size(), 6u);
   const auto* run = again.find(2, 2);
   ASSERT_TRUE(run);
-  EXPECT_EQ(run->test_accuracy, 0.9);
-  EXPECT_EQ(run->curve[1].train_accuracy, 0.91);
+  EXPECT_EQ(run->test_metric, 0.9);
+  EXPECT_EQ(run->curve[1].train_metric, 0.91);
   EXPECT_EQ(run->step.exposed, 0.5);
   EXPECT_EQ(again.find(1, 1), nullptr);
 }

@@ -48,7 +48,7 @@ ComparedRun run_with(std::size_t variant, std::vector<double> losses) {
     CurvePoint point;
     point.step = steps[k];
     point.train_loss = losses[k];
-    point.test_accuracy = 1 - losses[k] / 4;
+    point.test_metric = 1 - losses[k] / 4;
     point.train_seconds = steps[k] / 10;
     run.curve.push_back(point);
   }

@@ -25,12 +25,12 @@ RunHeader header() {
   return header;
 }
 
-EpochRow row(int epoch) { return {epoch, 4, 0.5321, 0.80312, 0.852, 0.05, 12345.6, 9.44}; }
+EpochRow row(int epoch) { return {epoch, 4, 0.5321, "accuracy", "80.31%", "85.20%", 0.05, 12345.6, 9.44}; }
 
 RunSummary summary() {
   RunSummary summary;
   summary.step = {3.2, 4.8, 2.0, 0.5, 0.75, 0.75};
-  summary.test_accuracy = 0.8931;
+  summary.tests = {{"test accuracy", "89.31%"}};
   summary.train_seconds = 41.23;
   summary.steps = 1876;
   summary.samples_per_second = 11640;
@@ -117,7 +117,7 @@ TEST(Progress, NarrowTables) {
   std::ostringstream out;
   Progress progress(out, terminal(40));
   auto without = row(2);
-  without.train_accuracy.reset();
+  without.train_metric.reset();
   without.train_loss = std::numeric_limits<double>::quiet_NaN();
   without.seconds = 3725;
   progress.epoch(row(1));

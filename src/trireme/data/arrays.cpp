@@ -1,9 +1,12 @@
 // A data set as arrays: x_train, y_train and, where there are any, x_test and y_test; members of one .npz or .npy files
 // side by side. Bytes in 3 or 4 dimensions are images, normalized; everything else is taken as it is.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <set>
 
 #include "trireme/data/formats.h"
@@ -41,8 +44,29 @@ std::vector<To> values_of(const Array& array) {
   return convert<double, To>(array);
 }
 
+// Numbers to predict, [n] or [n, k]; nothing where they are classes.
+std::optional<std::vector<float>> values_to_predict(const Path& where, const Array& array, std::int64_t samples,
+                                                    Targets targets) {
+  const bool floats = array.type[1] == 'f', asked = targets == Targets::values || targets == Targets::zero_one;
+  if (!asked && (!floats || targets == Targets::classes)) return std::nullopt;
+  const bool fits = array.shape.size() == 1 || array.shape.size() == 2;
+  if (!fits || array.shape[0] != samples || array.size() == 0) {
+    bad_file(where, fmt::format("[{}] numbers to predict for {} samples; there must be [{}] or [{}, k]",
+                                fmt::join(array.shape, ", "), samples, samples, samples));
+  }
+  auto values = values_of<float>(array);
+  check_values(where, values, array.size() / samples, targets);
+  // Classes that were saved as floats would be learned as values.
+  if (!asked && std::all_of(values.begin(), values.end(), [](float value) { return value == std::floor(value); })) {
+    bad_file(where, "floats that are all whole: predict them as values with --loss mse, or save classes as integers");
+  }
+  return values;
+}
+
 std::vector<std::int64_t> labels_of(const Path& where, const Array& array, std::int64_t samples) {
-  if (array.type[1] == 'f') bad_file(where, "labels are floats; they must be whole numbers from 0");
+  if (array.type[1] == 'f') {
+    bad_file(where, "labels are floats; they must be whole numbers from 0, or values to predict with --loss mse");
+  }
   if (array.size() != samples || array.shape.empty() || array.shape[0] != samples) {
     bad_file(where, fmt::format("{} labels for {} samples", array.size(), samples));
   }
@@ -54,7 +78,8 @@ std::vector<std::int64_t> labels_of(const Path& where, const Array& array, std::
   }
   if (const auto different = std::set(labels.begin(), labels.end()).size();
       too_many_classes(different, labels.size())) {
-    bad_file(where, fmt::format("{} different labels of {} samples are too many to learn; they must be classes",
+    bad_file(where, fmt::format("{} different labels of {} samples are too many to learn; they must be classes, or "
+                                "values to predict with --loss mse",
                                 different, labels.size()));
   }
   return labels;
@@ -84,7 +109,7 @@ const Array& must_have(const Path& path, const Named& arrays, const std::string&
 }
 
 template <typename T>
-Samples<T> read_part(const Path& path, const Named& arrays, const std::string& part, bool images) {
+Samples<T> read_part(const Path& path, const Named& arrays, const std::string& part, bool images, Targets targets) {
   const auto& x = must_have(path, arrays, "x_" + part);
   if (x.shape.size() < 2 || x.size() == 0)
     bad_file(path, fmt::format("x_{} needs samples of at least one value", part));
@@ -103,16 +128,27 @@ Samples<T> read_part(const Path& path, const Named& arrays, const std::string& p
       }
     }
   }
-  samples.labels = labels_of(path / ("y_" + part), must_have(path, arrays, "y_" + part), x.shape[0]);
+  const auto& y = must_have(path, arrays, "y_" + part);
+  const auto where = path / ("y_" + part);
+  if (auto values = values_to_predict(where, y, x.shape[0], targets)) {
+    samples.targets = std::move(*values);
+    samples.outputs = y.size() / x.shape[0];
+  } else {
+    samples.labels = labels_of(where, y, x.shape[0]);
+  }
   return samples;
 }
 
 template <typename T>
 Splits make(const Path& path, const Named& arrays, const OpenOptions& options, bool images) {
-  auto train = read_part<T>(path, arrays, "train", images);
-  auto test = arrays.contains("x_test") ? read_part<T>(path, arrays, "test", images)
+  auto train = read_part<T>(path, arrays, "train", images, options.targets);
+  const auto as_train = train.outputs == 0                     ? Targets::classes
+                        : options.targets == Targets::zero_one ? Targets::zero_one
+                                                               : Targets::values;
+  auto test = arrays.contains("x_test") ? read_part<T>(path, arrays, "test", images, as_train)
                                         : split_off(train, options.test_fraction, options.seed);
   if (train.shape != test.shape) bad_file(path, "samples of x_train and x_test have different shapes");
+  if (train.outputs != test.outputs) bad_file(path, "y_train and y_test have different numbers of values per sample");
   const auto classes = std::max(count_classes(train.labels), count_classes(test.labels));
   const auto name = path.stem().string();
   if constexpr (std::is_same_v<T, std::uint8_t>) {

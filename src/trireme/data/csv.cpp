@@ -1,6 +1,6 @@
-// Comma-separated values: numbers and one column with the class, a number or a word. Commas, semicolons or tabs, told
-// from the first line; quotes as in RFC 4180, but no line break within them. Columns are normalized by their mean and
-// deviation over the training part.
+// Comma-separated values: numbers and one column with the class, a number or a word, or with the number to predict.
+// Commas, semicolons or tabs, told from the first line; quotes as in RFC 4180, but no line break within them. Columns
+// are normalized by their mean and deviation over the training part; what is predicted is taken as it is.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,9 +54,10 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::optional<float> as_number(std::string_view text) {
+template <typename Number = float>
+std::optional<Number> as_number(std::string_view text) {
   text = trimmed(text);
-  float value = 0;
+  Number value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
   return value;
@@ -99,9 +100,12 @@ struct Table {
   std::size_t columns = 0;  // with the class
   std::vector<float> values;
   std::vector<std::string> kinds;  // the class of each row, as written
+  std::vector<float> targets;      // or the number to predict
 };
 
-void add_row(const Path& path, std::size_t line, const Fields& fields, std::size_t label, Table& table) {
+void add_row(const Path& path, std::size_t line, const Fields& fields, std::size_t label, Targets targets,
+             Table& table) {
+  const bool predicts = targets == Targets::values || targets == Targets::zero_one;
   if (fields.size() != table.columns) {
     bad_field(path, line, fields.size(),
               fmt::format("{} fields, but the first line has {}", fields.size(), table.columns));
@@ -109,17 +113,22 @@ void add_row(const Path& path, std::size_t line, const Fields& fields, std::size
   for (std::size_t column = 0; column < fields.size(); ++column) {
     const auto field = trimmed(fields[column]);
     if (field.empty()) bad_field(path, line, column + 1, "the field is empty");
-    if (column == label) {
+    if (column == label && !predicts) {
       table.kinds.emplace_back(field);
       continue;
     }
     const auto value = as_number(field);
     if (!value) bad_field(path, line, column + 1, fmt::format("'{}' is not a finite number", clipped(field)));
-    table.values.push_back(*value);
+    if (column == label && targets == Targets::zero_one && *value != 0 && *value != 1) {
+      bad_field(path, line, column + 1,
+                fmt::format("'{}' is neither 0 nor 1, as --loss bce wants; predict other numbers with --loss mse",
+                            clipped(field)));
+    }
+    (column == label ? table.targets : table.values).push_back(*value);
   }
 }
 
-Table read_table(const Path& path, const std::string& label_column) {
+Table read_table(const Path& path, const std::string& label_column, Targets targets) {
   const auto bytes = read_file(path);
   std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
@@ -138,20 +147,28 @@ Table read_table(const Path& path, const std::string& label_column) {
       label = find_label(path, fields, label_column);
       if (is_header(fields, label)) continue;
     }
-    add_row(path, line, fields, label, table);
+    add_row(path, line, fields, label, targets, table);
   }
-  if (table.kinds.size() < 2) bad_file(path, "fewer than two lines with values");
+  if (table.kinds.size() + table.targets.size() < 2) bad_file(path, "fewer than two lines with values");
   return table;
 }
 
-// Classes in the order of their names, or of their values where all are numbers.
+double value_of(const std::string& name) { return *as_number<double>(name); }
+
+bool are_numbers(const std::vector<std::string>& names) {
+  return std::all_of(names.begin(), names.end(), [](const auto& name) { return as_number<double>(name).has_value(); });
+}
+
+// Classes in the order of their names, or of their values where all are numbers; then `1` and `1.0` are one class.
 std::vector<std::string> name_classes(std::vector<std::string> names) {
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
-  if (std::all_of(names.begin(), names.end(), [](const auto& name) { return as_number(name).has_value(); })) {
-    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
-      return std::pair(*as_number(a), std::string_view(a)) < std::pair(*as_number(b), std::string_view(b));
-    });
+  if (are_numbers(names)) {
+    std::stable_sort(names.begin(), names.end(),
+                     [](const auto& a, const auto& b) { return value_of(a) < value_of(b); });
+    names.erase(std::unique(names.begin(), names.end(),
+                            [](const auto& a, const auto& b) { return value_of(a) == value_of(b); }),
+                names.end());
   }
   return names;
 }
@@ -161,22 +178,30 @@ void check_classes(const Path& path, const std::vector<std::string>& names, std:
   for (const auto& name : names) {
     const auto value = as_number(name);
     if (!value || *value == std::floor(*value)) continue;
-    bad_file(path, fmt::format("'{}' in the column of the classes is no class but a number with a fraction, and values "
-                               "are not predicted; name the column of the classes with --label-column",
+    bad_file(path, fmt::format("'{}' in the column of the classes is no class but a number with a fraction; predict "
+                               "values with --loss mse, or name the column of the classes with --label-column",
                                clipped(name)));
   }
   if (!too_many_classes(names.size(), lines)) return;
   bad_file(path,
-           fmt::format("{} different classes in {} lines, such as '{}', are too many to learn; name the column of "
+           fmt::format("{} different classes in {} lines, such as '{}', are too many to learn; {}name the column of "
                        "the classes with --label-column",
-                       names.size(), lines, clipped(names.front())));
+                       names.size(), lines, clipped(names.front()),
+                       are_numbers(names) ? "predict values with --loss mse, or " : ""));
 }
 
 Samples<float> samples_of(Table table, const std::vector<std::string>& names) {
-  std::map<std::string_view, std::int64_t> classes;
-  for (const auto& name : names) classes.emplace(name, static_cast<std::int64_t>(classes.size()));
   Samples<float> samples{{static_cast<std::int64_t>(table.columns) - 1}, std::move(table.values), {}};
-  for (const auto& kind : table.kinds) samples.labels.push_back(classes.at(kind));
+  if (names.empty()) {
+    samples.targets = std::move(table.targets);
+    samples.outputs = 1;
+    return samples;
+  }
+  std::map<std::string, std::int64_t> classes;  // by what is the same for all spellings of one
+  const bool numbers = are_numbers(names);
+  const auto key = [&](const std::string& name) { return numbers ? fmt::format("{}", value_of(name) + 0.0) : name; };
+  for (const auto& name : names) classes.emplace(key(name), static_cast<std::int64_t>(classes.size()));
+  for (const auto& kind : table.kinds) samples.labels.push_back(classes.at(key(kind)));
   return samples;
 }
 
@@ -210,7 +235,7 @@ bool is_csv(const Path& path) {
 }
 
 Splits open_csv(const Path& path, const OpenOptions& options) {
-  auto table = read_table(path, options.label_column);
+  auto table = read_table(path, options.label_column, options.targets);
   const auto names = name_classes(table.kinds);
   check_classes(path, names, table.kinds.size());
   auto train = samples_of(std::move(table), names);

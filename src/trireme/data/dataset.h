@@ -15,7 +15,7 @@ namespace trireme::data {
 struct Batch {
   torch::Tensor
       input;  // images: f32 [n, channels, height, width], normalized; rows: f32 [n, columns]; text: i64 [n, length]
-  torch::Tensor target;  // classes: i64 [n]; text: i64 [n, length], the input moved on by one
+  torch::Tensor target;  // classes: i64 [n]; text: i64 [n, length], the input moved on by one; values: f32 [n, values]
 };
 
 // What every sample of a data set looks like.
@@ -23,6 +23,9 @@ struct Shape {
   std::vector<std::int64_t> input;  // of one sample: {1, 28, 28}, {784}, or {length} for text
   std::int64_t classes = 0;         // of the target; for text the size of the vocabulary
   bool text = false;                // predict the next symbol at each place, instead of one class per sample
+  std::int64_t values = 0;          // predict so many numbers per sample, instead of a class; 0: classes or text
+
+  std::int64_t outputs() const { return values > 0 ? values : classes; }  // of a model, for a sample or symbol
 };
 
 class Dataset {

@@ -11,13 +11,15 @@ Batch empty_batch(const Shape& shape, std::size_t count) {
   std::vector<std::int64_t> extents{static_cast<std::int64_t>(count)};
   extents.insert(extents.end(), shape.input.begin(), shape.input.end());
   if (shape.text) return {torch::empty(extents, torch::kInt64), torch::empty(extents, torch::kInt64)};
-  return {torch::empty(extents, torch::kFloat32), torch::empty({extents[0]}, torch::kInt64)};
+  auto target = shape.values > 0 ? torch::empty({extents[0], shape.values}, torch::kFloat32)
+                                 : torch::empty({extents[0]}, torch::kInt64);
+  return {torch::empty(extents, torch::kFloat32), target};
 }
 
 ImageSet::ImageSet(Samples<std::uint8_t> samples, std::int64_t classes, const Normalization& normalization,
                    std::optional<std::uint64_t> augment)
     : samples_(std::move(samples)),
-      shape_{samples_.shape, classes},
+      shape_{samples_.shape, classes, false, samples_.outputs},
       augment_(augment),
       channels_(static_cast<std::size_t>(samples_.shape.size() == 3 ? samples_.shape[0] : 1)),
       plane_(static_cast<std::size_t>(samples_.each()) / channels_) {
@@ -64,12 +66,11 @@ void ImageSet::convert_varied(const std::uint8_t* from, float* to, std::uint64_t
 Batch ImageSet::get(std::span<const std::int64_t> indices) const {
   Batch batch = empty_batch(shape_, indices.size());
   auto* input = batch.input.data_ptr<float>();
-  auto* target = batch.target.data_ptr<std::int64_t>();
   for (const auto index : indices) {
     convert(image(index), input);
-    *target++ = samples_.labels[static_cast<std::size_t>(index)];
     input += channels_ * plane_;
   }
+  put_targets(samples_, indices, batch.target);
   return batch;
 }
 
@@ -77,13 +78,12 @@ Batch ImageSet::draw(std::span<const std::int64_t> indices, std::int64_t epoch) 
   if (!augment_) return get(indices);
   Batch batch = empty_batch(shape_, indices.size());
   auto* input = batch.input.data_ptr<float>();
-  auto* target = batch.target.data_ptr<std::int64_t>();
   for (const auto index : indices) {
     convert_varied(image(index), input,
                    random_at(*augment_, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(index)));
-    *target++ = samples_.labels[static_cast<std::size_t>(index)];
     input += channels_ * plane_;
   }
+  put_targets(samples_, indices, batch.target);
   return batch;
 }
 

@@ -13,7 +13,7 @@ struct Normalization {
   std::vector<float> mean, deviation;
 };
 
-// f32 [count, shape…] and i64 [count] (text: i64 and i64 [count, length]), to be filled.
+// f32 [count, shape…] and i64 [count] (text: i64 and i64 [count, length]; values: f32 [count, values]), to be filled.
 Batch empty_batch(const Shape& shape, std::size_t count);
 
 class ImageSet final : public Dataset {

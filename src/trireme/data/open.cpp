@@ -76,7 +76,7 @@ Registry<Source>& registry() {
        {},
        kTestFraction},
       {"FILE.csv",
-       "numbers and a class, by default in the last column",
+       "numbers and a class, or a number to predict, by default in the last column",
        takes<is_csv>,
        path<open_csv>,
        {},

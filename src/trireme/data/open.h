@@ -11,6 +11,14 @@
 
 namespace trireme::data {
 
+// What the targets of a data set are taken for.
+enum class Targets {
+  as_given,  // classes, but for arrays of floats with fractions: those are values
+  classes,
+  values,    // numbers to predict, for regression
+  zero_one,  // values, each 0 or 1
+};
+
 struct OpenOptions {
   std::string root;  // where the named data sets lie, as root/NAME; empty: where each is installed or fetched
   std::int64_t image_size = 0;  // image folders: cut to a square and scaled to this; 0: all images have one size
@@ -19,6 +27,10 @@ struct OpenOptions {
   std::int64_t length = 64;     // text: symbols in a sequence
   bool augment = false;         // images: draw() shifts and mirrors at random, by (seed, epoch, index)
   std::uint64_t seed = 1;       // of augmentation and of the split
+  // Formats that have classes only ignore it: Shape::values of what was opened says what came of it.
+  Targets targets = Targets::as_given;
+
+  bool wants_values() const { return targets == Targets::values || targets == Targets::zero_one; }
 };
 
 // Which of the options mean something for a source.

@@ -1,5 +1,7 @@
 #include "trireme/data/stored.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,6 +9,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/data/image_set.h"
+#include "trireme/data/input.h"
 #include "trireme/data/random.h"
 
 namespace trireme::data {
@@ -15,7 +18,7 @@ namespace {
 class RowSet final : public Dataset {
  public:
   RowSet(Samples<float> samples, std::int64_t classes)
-      : samples_(std::move(samples)), shape_{samples_.shape, classes} {}
+      : samples_(std::move(samples)), shape_{samples_.shape, classes, false, samples_.outputs} {}
 
   std::int64_t size() const override { return samples_.size(); }
   const Shape& shape() const override { return shape_; }
@@ -23,14 +26,13 @@ class RowSet final : public Dataset {
   Batch get(std::span<const std::int64_t> indices) const override {
     Batch batch = empty_batch(shape_, indices.size());
     auto* input = batch.input.data_ptr<float>();
-    auto* target = batch.target.data_ptr<std::int64_t>();
     const auto each = static_cast<std::size_t>(samples_.each());
     for (const auto index : indices) {
       TRIREME_CHECK(index >= 0 && index < size());
       std::memcpy(input, samples_.values.data() + static_cast<std::size_t>(index) * each, each * sizeof(float));
-      *target++ = samples_.labels[static_cast<std::size_t>(index)];
       input += each;
     }
+    put_targets(samples_, indices, batch.target);
     return batch;
   }
 
@@ -78,6 +80,34 @@ bool too_many_classes(std::size_t different, std::size_t samples) {
 }
 
 template <typename T>
+void put_targets(const Samples<T>& samples, std::span<const std::int64_t> indices, torch::Tensor& target) {
+  if (samples.outputs == 0) {
+    auto* to = target.data_ptr<std::int64_t>();
+    for (const auto index : indices) *to++ = samples.labels[static_cast<std::size_t>(index)];
+    return;
+  }
+  auto* to = target.data_ptr<float>();
+  for (const auto index : indices)
+    to = std::copy_n(samples.targets.begin() + index * samples.outputs, samples.outputs, to);
+}
+
+template void put_targets(const Samples<std::uint8_t>&, std::span<const std::int64_t>, torch::Tensor&);
+template void put_targets(const Samples<float>&, std::span<const std::int64_t>, torch::Tensor&);
+
+void check_values(const std::filesystem::path& where, std::span<const float> values, std::int64_t each,
+                  Targets targets) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto sample = i / static_cast<std::size_t>(each);
+    if (!std::isfinite(values[i])) bad_file(where, fmt::format("the target of sample {} is not finite", sample));
+    if (targets == Targets::zero_one && values[i] != 0 && values[i] != 1) {
+      bad_file(where, fmt::format("the target {:g} of sample {} is neither 0 nor 1, as --loss bce wants; predict other "
+                                  "numbers with --loss mse",
+                                  values[i], sample));
+    }
+  }
+}
+
+template <typename T>
 Samples<T> split_off(Samples<T>& samples, double fraction, std::uint64_t seed) {
   if (!(fraction > 0 && fraction < 1)) throw ConfigError("the test fraction must lie between 0 and 1");
   const auto size = samples.size();
@@ -88,7 +118,8 @@ Samples<T> split_off(Samples<T>& samples, double fraction, std::uint64_t seed) {
   for (std::int64_t i = 0; i < count; ++i) chosen[static_cast<std::size_t>(order[static_cast<std::size_t>(i)])] = true;
 
   const auto each = static_cast<std::size_t>(samples.each());
-  Samples<T> taken{samples.shape, {}, {}};
+  Samples<T> taken{samples.shape, {}, {}, {}, samples.outputs};
+  const auto outputs = static_cast<std::size_t>(samples.outputs);
   taken.values.reserve(static_cast<std::size_t>(count) * each);
   std::size_t kept = 0;
   for (std::size_t i = 0; i < chosen.size(); ++i) {
@@ -96,14 +127,17 @@ Samples<T> split_off(Samples<T>& samples, double fraction, std::uint64_t seed) {
     const auto to = from + static_cast<std::ptrdiff_t>(each);
     if (chosen[i]) {
       taken.values.insert(taken.values.end(), from, to);
-      taken.labels.push_back(samples.labels[i]);
+      if (outputs == 0) taken.labels.push_back(samples.labels[i]);
+      for (std::size_t k = 0; k < outputs; ++k) taken.targets.push_back(samples.targets[i * outputs + k]);
     } else {
       if (kept != i) std::copy(from, to, samples.values.begin() + static_cast<std::ptrdiff_t>(kept * each));
-      samples.labels[kept++] = samples.labels[i];
+      if (outputs == 0) samples.labels[kept] = samples.labels[i];
+      for (std::size_t k = 0; k < outputs; ++k) samples.targets[kept * outputs + k] = samples.targets[i * outputs + k];
+      ++kept;
     }
   }
   samples.values.resize(kept * each);
-  samples.labels.resize(kept);
+  outputs == 0 ? samples.labels.resize(kept) : samples.targets.resize(kept * outputs);
   return taken;
 }
 

@@ -1,6 +1,7 @@
 // Data made up on the spot, of any shape, with something to learn: images and rows are a prototype of their class with
 // noise; text follows a random table of successors, with every eighth symbol at random. Sample i is a function of
-// (seed, part, i), so nothing is stored but the prototypes and a pool of noise.
+// (seed, part, i), so nothing is stored but the prototypes and a pool of noise. Values to predict are drawn for each
+// prototype.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +21,8 @@ constexpr std::int64_t kMost = std::int64_t{1} << 31;
 struct Settings {
   std::vector<std::int64_t> shape{3, 32, 32};
   bool text = false;
-  std::int64_t classes = 10, samples = 50000, test = -1, seed = 1, length = 64, vocabulary = 256;
+  std::int64_t classes = 10, samples = 50000, test = -1, seed = 1, length = 64, vocabulary = 256, values = 0;
+  bool zero_one = false;  // values
   double noise = 1;
 };
 
@@ -28,12 +30,17 @@ class Prototypes final : public Dataset {
  public:
   Prototypes(const Settings& settings, std::uint64_t part, std::int64_t size)
       : seed_(static_cast<std::uint64_t>(settings.seed)), part_(part), size_(size), pool_(kPool) {
-    shape_ = {settings.shape, settings.classes};
+    shape_ = {settings.shape, settings.values > 0 ? 0 : settings.classes, false, settings.values};
+    classes_ = static_cast<std::uint64_t>(settings.classes);
     each_ = 1;
     for (const auto extent : settings.shape) each_ *= static_cast<std::size_t>(extent);
     prototypes_.resize(each_ * static_cast<std::size_t>(settings.classes));
     for (std::size_t i = 0; i < prototypes_.size(); ++i) {
       prototypes_[i] = normal(random_at(seed_, i / each_, 1000 + cell(i % each_)));
+    }
+    for (std::size_t i = 0; i < classes_ * static_cast<std::size_t>(settings.values); ++i) {
+      const float value = normal(random_at(seed_, 4, i));
+      values_.push_back(!settings.zero_one ? value : value > 0 ? 1.0f : 0.0f);
     }
     const auto noise = static_cast<float>(settings.noise);
     for (std::size_t i = 0; i < kPool; ++i) pool_[i] = noise * normal(random_at(seed_, 1, i));
@@ -45,13 +52,18 @@ class Prototypes final : public Dataset {
   Batch get(std::span<const std::int64_t> indices) const override {
     Batch batch = empty_batch(shape_, indices.size());
     auto* input = batch.input.data_ptr<float>();
-    auto* target = batch.target.data_ptr<std::int64_t>();
+    auto* target = shape_.values > 0 ? nullptr : batch.target.data_ptr<std::int64_t>();
+    auto* values = shape_.values > 0 ? batch.target.data_ptr<float>() : nullptr;
     for (const auto index : indices) {
       TRIREME_CHECK(index >= 0 && index < size_);
       const auto random = random_at(seed_, part_, static_cast<std::uint64_t>(index));
-      const auto label = below(random, static_cast<std::uint64_t>(shape_.classes));
+      const auto label = below(random, classes_);
       fill(prototypes_.data() + label * each_, input, random & (kPool - 1));
-      *target++ = static_cast<std::int64_t>(label);
+      if (target) *target++ = static_cast<std::int64_t>(label);
+      if (values) {
+        const auto from = values_.begin() + static_cast<std::ptrdiff_t>(label) * shape_.values;
+        values = std::copy_n(from, shape_.values, values);
+      }
       input += each_;
     }
     return batch;
@@ -80,7 +92,8 @@ class Prototypes final : public Dataset {
   std::int64_t size_;
   Shape shape_;
   std::size_t each_;
-  std::vector<float> prototypes_, pool_;
+  std::uint64_t classes_;  // of prototypes
+  std::vector<float> prototypes_, values_, pool_;
 };
 
 class Successors final : public Dataset {
@@ -145,6 +158,8 @@ void set(Settings& settings, std::string_view key, std::string_view value, std::
     settings.seed = integer(0, INT64_MAX);
   } else if (key == "classes" && !settings.text) {
     settings.classes = integer(1, 1 << 20);
+  } else if (key == "values" && !settings.text) {
+    settings.values = integer(1, 4096);
   } else if (key == "noise" && !settings.text) {
     settings.noise = parse_number(value, "noise of synthetic data");
   } else if (key == "length" && settings.text) {
@@ -153,7 +168,7 @@ void set(Settings& settings, std::string_view key, std::string_view value, std::
     settings.vocabulary = integer(2, 1 << 20);
   } else {
     throw ConfigError(fmt::format("{}: no setting '{}'; there are samples, test, seed, {}", spec, key,
-                                  settings.text ? "length, vocabulary" : "classes, noise"));
+                                  settings.text ? "length, vocabulary" : "classes, values, noise"));
   }
 }
 
@@ -176,6 +191,8 @@ Settings parse(std::string_view spec, const OpenOptions& options) {
       settings.shape = parse_shape(word);
     }
   }
+  if (options.wants_values() && !settings.text && settings.values == 0) settings.values = 1;
+  settings.zero_one = options.targets == Targets::zero_one;
   if (settings.test < 0) settings.test = std::max<std::int64_t>(1, settings.samples / 5);
   return settings;
 }

@@ -33,9 +33,10 @@ Tensor TensorParallel::all_targets(const Tensor& target) const {
   return parallel::gather_batch(target, parallel::batch_sizes(target.size(0), *group_), *group_);
 }
 
-Tensor TensorParallel::loss(const Tensor& scores, const Tensor& target) const {
-  if (score_dim_ != scores.dim() - 1) return parallel::cross_entropy(whole(scores), all_targets(target), {}, *group_);
-  return parallel::cross_entropy(scores, all_targets(target), score_sizes_, *group_);
+Tensor TensorParallel::loss(const Tensor& scores, const Tensor& target, double smoothing) const {
+  const auto targets = all_targets(target);
+  if (score_dim_ != scores.dim() - 1) return parallel::cross_entropy(whole(scores), targets, {}, *group_, smoothing);
+  return parallel::cross_entropy(scores, targets, score_sizes_, *group_, smoothing);
 }
 
 std::int64_t TensorParallel::correct(const Tensor& scores, const Tensor& target) const {

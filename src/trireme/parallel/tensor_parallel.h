@@ -29,9 +29,12 @@ class TensorParallel {
   // Of what the model's forward gave, which may be in parts over the classes: the mean cross entropy, the number of
   // correct predictions, and the scores of all classes. Where a rule gathers the batch, `target` is of this worker's
   // samples, and loss and correct predictions are of all. Collective.
-  torch::Tensor loss(const torch::Tensor& scores, const torch::Tensor& target) const;
+  // `smoothing`: the share of each target that is spread over all classes.
+  torch::Tensor loss(const torch::Tensor& scores, const torch::Tensor& target, double smoothing = 0) const;
   std::int64_t correct(const torch::Tensor& scores, const torch::Tensor& target) const;
   torch::Tensor whole(const torch::Tensor& scores) const;
+  // The targets that go with whole scores: `target`, or, where a rule gathers the batch, those of all workers.
+  torch::Tensor all_targets(const torch::Tensor& target) const;
 
   // How every parameter and buffer that is not whole was cut, by its full name.
   const std::map<std::string, parallel::Cut>& cuts() const { return cuts_; }
@@ -50,8 +53,6 @@ class TensorParallel {
   Communicator& group() const { return *group_; }
 
  private:
-  torch::Tensor all_targets(const torch::Tensor& target) const;
-
   Communicator* group_;
   std::vector<std::pair<std::string, torch::Tensor>> parameters_;
   std::map<std::string, parallel::Cut> cuts_;

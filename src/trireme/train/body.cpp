@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <map>
 #include <set>
 
@@ -104,16 +105,16 @@ void Body::split_layers(const torch::Tensor& example) {
 }
 
 torch::Tensor Body::loss(const torch::Tensor& output, const torch::Tensor& target) {
-  return tensor_ ? tensor_->loss(output, target) : loss_of(output, target);
+  const auto& loss = *work_.objective.loss;
+  return tensor_ ? loss.in_parts(*tensor_, output, target) : loss(output, target);
 }
 
 Score Body::score(const torch::Tensor& output, const torch::Tensor& target) {
-  if (!tensor_) return score_of(output, target);
+  if (!tensor_) return score_of(work_.objective, output, target);
   torch::NoGradGuard no_grad;
-  const double correct = static_cast<double>(tensor_->correct(output, target));
-  std::vector<double> of{static_cast<double>(target.numel())};
-  if (gathers_batch()) mesh_.data().all_reduce(of);  // of all workers' samples
-  return {correct, of[0]};
+  std::array<double, 2> sums{};
+  if (const auto* metric = work_.objective.while_training()) metric->add_in_parts(*tensor_, output, target, sums);
+  return {sums[0], sums[1]};
 }
 
 NamedTensors Body::exchanged() {
@@ -132,20 +133,25 @@ Evaluation Body::evaluate(const data::Dataset& set) {
   const std::int64_t first = together ? 0 : set.size() * replica / replicas,
                      last = together ? set.size() : set.size() * (replica + 1) / replicas;
   work_.model->eval();
-  auto tally = judge(set, first, last, [&](const data::Batch& batch) -> std::optional<Verdict> {
+  const auto& objective = work_.objective;
+  const auto one_batch = [&](const data::Batch& batch, std::span<double> sums) -> std::optional<double> {
     auto output = pipeline_->evaluate(batch.input.to(work_.device));
     if (!output.defined()) return std::nullopt;
     auto target = batch.target.to(work_.device);
-    const auto scored = score(output, target);  // collective, as the loss: before anyone falls silent
-    const Verdict verdict{loss(output, target).item<double>(), scored};
-    return tells() ? std::optional(verdict) : std::nullopt;
-  });
+    // Collective, as the loss: before anyone falls silent.
+    std::vector<double> unheard(sums.size());
+    const auto into = tells() ? sums : std::span(unheard);
+    tensor_ ? objective.add_in_parts(*tensor_, output, target, into) : objective.add(output, target, into);
+    const double mean = loss(output, target).item<double>();
+    return tells() ? std::optional(mean) : std::nullopt;
+  };
+  auto tally = judge(objective, set, first, last, one_batch);
   work_.model->train();
   mesh_.world().all_reduce(std::span<double>(tally.sums));
   if (together) {
-    for (std::size_t k : {1, 2}) tally.sums[k] /= static_cast<double>(replicas);  // each saw everybody's
+    for (double& sum : tally.of_metrics()) sum /= static_cast<double>(replicas);  // each saw everybody's
   }
-  return tally.evaluation();
+  return tally.evaluation(objective);
 }
 
 std::function<void(const std::string&, std::span<double>)> Body::over_parts() {

@@ -134,8 +134,8 @@ LoadedCheckpoint load_checkpoint(const fs::path& path) {
   return loaded;
 }
 
-Checkpoints::Checkpoints(fs::path folder, int keep_last, bool keep_best)
-    : folder_(std::move(folder)), keep_last_(keep_last), keep_best_(keep_best) {
+Checkpoints::Checkpoints(fs::path folder, int keep_last, bool keep_best, bool higher_is_better)
+    : folder_(std::move(folder)), keep_last_(keep_last), keep_best_(keep_best), higher_is_better_(higher_is_better) {
   if (keep_last < 1) throw ConfigError(fmt::format("cannot keep the last {} checkpoints; keep at least 1", keep_last));
   std::error_code error;
   fs::create_directories(folder_, error);
@@ -165,7 +165,8 @@ void Checkpoints::save(std::int64_t step, const NamedTensors& tensors, Metadata 
   job.metadata[kStepKey] = fmt::to_string(step);
   if (metric && std::isfinite(*metric)) {
     job.metadata[kMetricKey] = fmt::to_string(*metric);
-    job.is_best = keep_best_ && (!best_metric_ || *metric > *best_metric_);
+    const bool better = !best_metric_ || (higher_is_better_ ? *metric > *best_metric_ : *metric < *best_metric_);
+    job.is_best = keep_best_ && better;
     if (job.is_best) best_metric_ = metric;
   }
   std::lock_guard lock(mutex_);

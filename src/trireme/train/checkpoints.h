@@ -43,13 +43,14 @@ LoadedCheckpoint load_checkpoint(const std::filesystem::path& path);
 class Checkpoints {
  public:
   // Makes the folder, and removes what a killed process left half-written there.
-  Checkpoints(std::filesystem::path folder, int keep_last, bool keep_best);
+  // `higher_is_better`: of metrics.
+  Checkpoints(std::filesystem::path folder, int keep_last, bool keep_best, bool higher_is_better = true);
   // Ends what is being written; an error of it is lost: call wait() first.
   ~Checkpoints();
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
 
-  // Waits for the one before, copies the tensors and begins to write. A larger metric is better; where it beats all
+  // Waits for the one before, copies the tensors and begins to write. Where the metric beats all
   // before it, also those of an earlier process in this folder, this one becomes best.safetensors.
   // Once it is written, those beyond the last k go, and those of later steps. Throws what went wrong with the one
   // before, and saves nothing then.
@@ -76,7 +77,7 @@ class Checkpoints {
 
   const std::filesystem::path folder_;
   const int keep_last_;
-  const bool keep_best_;
+  const bool keep_best_, higher_is_better_;
   std::optional<double> best_metric_;  // the caller's thread
   NamedTensors staged_;                // the caller's while no job is there, else the worker's; memory is used again
 

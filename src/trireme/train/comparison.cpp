@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/text.h"
+#include "trireme/train/metric.h"
 
 namespace trireme::train {
 namespace {
@@ -102,6 +105,25 @@ void check_variant(const Comparison& comparison, std::size_t v, const std::funct
 }
 
 }  // namespace
+
+std::string ComparedBy::text(double value) const {
+  return share ? per_cent(value) : std::isfinite(value) ? fmt::format("{:.4g}", value) : "-";
+}
+
+std::string ComparedBy::named(std::string_view name) const {
+  constexpr std::string_view kAccuracy = "accuracy";
+  std::string text(name);
+  for (std::size_t at = 0; (at = text.find(kAccuracy, at)) != std::string::npos; at += key.size()) {
+    text.replace(at, kAccuracy.size(), key);
+  }
+  return text;
+}
+
+ComparedBy compared_by(std::string_view key) {
+  const auto found = std::ranges::find(metrics(), key, &MetricKind::key);
+  if (found == metrics().end()) return {};
+  return {found->key, found->title, found->share, found->higher_is_better};
+}
 
 Config Comparison::config_of(std::size_t variant, std::int64_t seed) const {
   auto config = base;

@@ -21,17 +21,30 @@ struct Varied {
   std::string name, key;
 };
 
+// The metric that runs are judged by (train/metric.h).
+struct ComparedBy {
+  std::string key = "accuracy", title = "accuracy";
+  bool share = true;  // from 0 to 1, told as per cent
+  bool higher_is_better = true;
+
+  std::string text(double value) const;
+  // A name in files, such as "test_accuracy,best_accuracy", with the key in place of "accuracy".
+  std::string named(std::string_view name) const;
+};
+// The metric that has this key in files; accuracy where none has.
+ComparedBy compared_by(std::string_view key);
+
 struct Variant {
   std::string label;                // "batch=32 workers=2"
   std::string folder;               // the same, as a name that any file system takes
   std::vector<std::string> values;  // one for each Varied, as the settings table writes them
 };
 
-// Where the model was tested: after an epoch, or a part of one. Accuracies are shares, 0 to 1; what is not known is
-// kUnknown.
+// Where the model was tested: after an epoch, or a part of one, by the metric of the comparison; what is not known
+// is kUnknown.
 struct CurvePoint {
   double epoch = kUnknown, step = kUnknown, train_seconds = kUnknown;
-  double test_accuracy = kUnknown, test_loss = kUnknown, train_accuracy = kUnknown;
+  double test_metric = kUnknown, test_loss = kUnknown, train_metric = kUnknown;
   double train_loss = kUnknown;  // mean over the samples since the point before
   double bytes_sent = kUnknown;  // until then, by a worker
   double consensus = kUnknown;   // distance to it, see sync/strategy.h
@@ -43,7 +56,8 @@ struct ComparedRun {
   std::string status;  // "finished", "failed" or "stopped"
   std::string error;   // one line, where it failed
   std::string out;     // its folder
-  double test_accuracy = kUnknown, best_accuracy = kUnknown, train_seconds = kUnknown;
+  double test_metric = kUnknown, best_metric = kUnknown, train_seconds = kUnknown;
+  bool higher_is_better = true;  // of the metric
   double steps = kUnknown, epochs = kUnknown, samples_per_second = kUnknown;
   // Means over its workers. `steps` above are the first worker's; they differ where each goes at its own pace.
   double workers = kUnknown, worker_steps = kUnknown, bytes_sent = kUnknown, compute_s = kUnknown, wait_s = kUnknown;
@@ -54,7 +68,7 @@ struct ComparedRun {
   std::vector<CurvePoint> curve;
 
   bool finished() const { return status == "finished"; }
-  double train_accuracy() const { return curve.empty() ? kUnknown : curve.back().train_accuracy; }
+  double train_metric() const { return curve.empty() ? kUnknown : curve.back().train_metric; }
 };
 
 struct Comparison {
@@ -63,7 +77,8 @@ struct Comparison {
   std::vector<Variant> variants;
   std::size_t planned = 0;  // the first so many variants are to be run; the others were in the folder already
   std::int64_t seeds = 1;   // base.seed, base.seed + 1, …
-  double target = 0;        // accuracy whose time is asked for; 0: the lowest mean of the variants
+  ComparedBy by;            // the first metric of all variants
+  double target = 0;        // of that, whose time is asked for; 0: the worst mean of the variants
   std::vector<ComparedRun> runs;
 
   Config config_of(std::size_t variant, std::int64_t seed) const;

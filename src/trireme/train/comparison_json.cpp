@@ -36,16 +36,16 @@ constexpr std::pair<const char*, double CurvePoint::*> kPoint[] = {
     {"epoch", &CurvePoint::epoch},
     {"step", &CurvePoint::step},
     {"train_seconds", &CurvePoint::train_seconds},
-    {"test_accuracy", &CurvePoint::test_accuracy},
+    {"test_accuracy", &CurvePoint::test_metric},
     {"test_loss", &CurvePoint::test_loss},
-    {"train_accuracy", &CurvePoint::train_accuracy},
+    {"train_accuracy", &CurvePoint::train_metric},
     {"train_loss", &CurvePoint::train_loss},
     {"bytes_sent", &CurvePoint::bytes_sent},
     {"consensus", &CurvePoint::consensus},
 };
 constexpr std::pair<const char*, double ComparedRun::*> kRun[] = {
-    {"test_accuracy", &ComparedRun::test_accuracy},
-    {"best_accuracy", &ComparedRun::best_accuracy},
+    {"test_accuracy", &ComparedRun::test_metric},
+    {"best_accuracy", &ComparedRun::best_metric},
     {"train_seconds", &ComparedRun::train_seconds},
     {"steps", &ComparedRun::steps},
     {"epochs", &ComparedRun::epochs},
@@ -66,16 +66,17 @@ constexpr std::pair<const char*, double StepBreakdown::*> kStep[] = {
     {"other", &StepBreakdown::other},     {"communication", &StepBreakdown::communication},
 };
 
-CurvePoint point_of(const nlohmann::json& json) {
+CurvePoint point_of(const nlohmann::json& json, const ComparedBy& by) {
   CurvePoint point;
-  for (auto [key, member] : kPoint) point.*member = number_in(json, key);
+  for (auto [key, member] : kPoint) point.*member = number_in(json, by.named(key).c_str());
   return point;
 }
 
 // The numbers of a run, the same in a summary of `trireme train` and in compare.json.
-ComparedRun numbers_of(const nlohmann::json& json) {
+ComparedRun numbers_of(const nlohmann::json& json, const ComparedBy& by) {
   ComparedRun run;
-  for (auto [key, member] : kRun) run.*member = number_in(json, key);
+  run.higher_is_better = by.higher_is_better;
+  for (auto [key, member] : kRun) run.*member = number_in(json, by.named(key).c_str());
   if (auto step = json.find("breakdown_ms"); step != json.end() && step->is_object()) {
     for (auto [key, member] : kStep) {
       if (double ms = number_in(*step, key); ms >= 0) run.step.*member = ms;
@@ -130,8 +131,8 @@ void divide_epochs(std::vector<CurvePoint>& curve) {
 Json run_json(const Comparison& comparison, const ComparedRun& run, double target) {
   Json json{{"variant", comparison.variants[run.variant].label}, {"seed", run.seed}, {"status", run.status}};
   if (!run.error.empty()) json["error"] = run.error;
-  for (auto [key, member] : kRun) json[key] = json_number(run.*member);
-  json["train_accuracy"] = json_number(run.train_accuracy());
+  for (auto [key, member] : kRun) json[comparison.by.named(key)] = json_number(run.*member);
+  json[comparison.by.named("train_accuracy")] = json_number(run.train_metric());
   json["wait_share"] = json_number(wait_share(run));
   json["target_seconds"] = json_number(seconds_to(run, target));
   json["target_bytes"] = json_number(bytes_to(run, target));
@@ -143,7 +144,7 @@ Json run_json(const Comparison& comparison, const ComparedRun& run, double targe
   json["curve"] = Json::array();
   for (const auto& point : run.curve) {
     auto& place = json["curve"].emplace_back(Json::object());
-    for (auto [key, member] : kPoint) place[key] = json_number(point.*member);
+    for (auto [key, member] : kPoint) place[comparison.by.named(key)] = json_number(point.*member);
   }
   return json;
 }
@@ -163,13 +164,14 @@ Json spread_json(const Spread& spread, Standing standing) {
           {"standing", standing_json(standing)}};
 }
 
-Json variant_json(const Variant& variant, const std::vector<VariantSummary>& all, std::size_t v) {
+Json variant_json(const Comparison& comparison, const std::vector<VariantSummary>& all, std::size_t v) {
+  const auto& variant = comparison.variants[v];
   const auto& summary = all[v];
   Json json{{"label", variant.label}, {"folder", variant.folder}, {"values", variant.values}};
   json["finished"] = summary.finished;
   json["unfinished"] = summary.unfinished;
-  for (const auto& measure : measures()) {
-    json[std::string(measure.key)] = spread_json(summary.*(measure.member), standings(all, measure)[v]);
+  for (const auto& measure : measures(comparison.by)) {
+    json[measure.key] = spread_json(summary.*(measure.member), standings(all, measure)[v]);
   }
   for (auto [key, member] : kStep) json["breakdown_ms"][key] = json_number(summary.step.*member);
   return json;
@@ -210,11 +212,11 @@ void take_runs(Comparison& comparison, const nlohmann::json& before) {
     if (variant.at("finished").get<int>() > 0) places[variant.at("label")] = place_of(comparison, variant);
   }
   for (const auto& json : before.at("runs")) {
-    auto run = numbers_of(json);
+    auto run = numbers_of(json, comparison.by);
     if (!run.finished()) continue;
     run.variant = places.at(json.at("variant"));
     run.seed = json.at("seed");
-    for (const auto& point : json.at("curve")) run.curve.push_back(point_of(point));
+    for (const auto& point : json.at("curve")) run.curve.push_back(point_of(point, comparison.by));
     comparison.put(std::move(run));
   }
 }
@@ -226,13 +228,16 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
   Json json{{"config", to_json(comparison.base)}};
   for (const auto& varied : comparison.varied) json["varied"].push_back({{"name", varied.name}, {"key", varied.key}});
   json["seeds"] = comparison.seeds;
+  const auto& by = comparison.by;
+  json["metric"] = {
+      {"key", by.key}, {"title", by.title}, {"share", by.share}, {"higher_is_better", by.higher_is_better}};
   json["target"] = json_number(target);
   json["target_given"] = comparison.target > 0;
   std::vector<VariantSummary> summaries;
   for (std::size_t v = 0; v < comparison.variants.size(); ++v) summaries.push_back(summarize(comparison, v, target));
   json["variants"] = Json::array();
   for (std::size_t v = 0; v < comparison.variants.size(); ++v) {
-    json["variants"].push_back(variant_json(comparison.variants[v], summaries, v));
+    json["variants"].push_back(variant_json(comparison, summaries, v));
   }
   json["theory"] = to_json(comparison, theory_of(comparison, target), target);
   json["runs"] = Json::array();
@@ -267,12 +272,14 @@ void take_over(Comparison& comparison, const nlohmann::json& before, std::string
 }
 
 ComparedRun read_run(const nlohmann::json& summary, const std::filesystem::path& metrics) {
-  auto run = numbers_of(summary);
+  const auto by = compared_by(text_in(summary, "metric"));
+  const auto test = by.named("test_accuracy");
+  auto run = numbers_of(summary, by);
   double first_sent = read_workers(run, summary);
   std::ifstream file(metrics);
   for (std::string line; std::getline(file, line);) {
     auto json = nlohmann::json::parse(line, nullptr, false);
-    if (json.is_object() && json.contains("test_accuracy")) run.curve.push_back(point_of(json));
+    if (json.is_object() && json.contains(test)) run.curve.push_back(point_of(json, by));
   }
   divide_epochs(run.curve);
   // The file has what the first worker sent. Where others send more or less, they do so all along.

@@ -90,10 +90,10 @@ function range(values, share = .06) {
   return [low - room, high + room];
 }
 
-// series: [{v, points: [{x, s, tip}]}], s a spread in per cent; rules: [{y, text}]
+// series: [{v, points: [{x, s, tip}]}], s a spread from `least` (0) to `most` (100); rules: [{y, text}]
 function lineChart(width, o) {
   const height = Math.max(240, Math.min(340, width * .58));
-  const low = s => Math.max(0, lower(s)), high = s => Math.min(o.most ?? 100, upper(s));  // a standard deviation knows no bounds
+  const low = s => Math.max(o.least ?? 0, lower(s)), high = s => Math.min(o.most ?? 100, upper(s));  // a standard deviation knows no bounds
   const all = o.series.flatMap(s => s.points);
   if (!all.length) return el('p', {class: 'note'}, 'Nothing to draw yet.');
   const ys = all.flatMap(p => [low(p.s), high(p.s)]).concat((o.rules || []).map(r => r.y));

@@ -11,6 +11,7 @@ function bytes(x) {
   const [name, scale] = byteUnit(x), n = x / scale;
   return (scale === 1 ? String(Math.round(n)) : n.toFixed(n < 10 ? 2 : n < 100 ? 1 : 0)) + ' ' + name;
 }
+const digits4 = x => known(x) ? String(+x.toPrecision(4)) : '–';
 const digits3 = x => known(x) ? (Math.abs(x) >= 1000 ? grouped(x) : String(+x.toPrecision(3))) : '–';
 const some = key => V.some(v => v[key] && v[key].count && v[key].high > 0);
 
@@ -24,7 +25,7 @@ function logTicks(low, high) {
   return list;
 }
 // Logarithmic where some variants send many times what others do.
-function accuracyByBytes(width) {
+function metricByBytes(width) {
   const series = shown().map(v => ({v, points: curve(v, 'bytes_sent').filter(p => p.x > 0)})).filter(s => s.points.length);
   const all = series.flatMap(s => s.points), last = series.map(s => s.points[s.points.length - 1].x);
   if (!all.length) return el('p', {class: 'note'}, 'Nothing was sent.');
@@ -32,10 +33,10 @@ function accuracyByBytes(width) {
   for (const p of all) {
     const sent = p.x;
     p.x /= scale;
-    p.tip = () => [el('div', {}, el('b', {}, ...named(p.v))), tipRow('sent', bytes(sent)), tipRow('epoch', String(p.epoch)), tipRow('test accuracy', `${plain(p.s.mean)} ${spreadWords(p.s, plain)}`)];
+    p.tip = () => [el('div', {}, el('b', {}, ...named(p.v))), tipRow('sent', bytes(sent)), tipRow('epoch', String(p.epoch)), tipRow(`test ${M.title}`, `${plain(p.s.mean)} ${spreadWords(p.s, plain)}`)];
   }
   const xs = all.map(p => p.x), x = log ? [Math.min(...xs), Math.max(...xs)] : [0, Math.max(...xs)];
-  return lineChart(width, {title: 'Test accuracy by bytes sent', series, rules: aims(), log, x, ...(log ? {xTicks: logTicks(...x).map(t => [t, String(t)])} : {}),
+  return lineChart(width, {title: `Test ${M.title} by bytes sent`, ...bounds, series, rules: aims(), log, x, ...(log ? {xTicks: logTicks(...x).map(t => [t, String(t)])} : {}),
     xLabel: `${name} sent by a worker` + (log ? ' (logarithmic)' : '')});
 }
 function consensusBy(width) {
@@ -61,7 +62,7 @@ function costPanels() {
   const keys = el('div', {class: 'keys'}, ...['computing', 'waiting'].map((word, i) => el('span', {}, el('i', {style: `background:var(--p${2 * i})`}), word)));
   const [unit, scale] = byteUnit(Math.max(...V.map(v => v.bytes_sent.mean || 0)));
   return [
-    some('bytes_sent') && panel('Test accuracy by bytes sent', '%; bytes that a worker sent to train, without those of testing', accuracyByBytes),
+    some('bytes_sent') && panel(`Test ${M.title} by bytes sent`, (M.share ? '%; ' : '') + 'bytes that a worker sent to train, without those of testing', metricByBytes),
     some('bytes_sent') && panel('Bytes sent by a worker', 'In all, mean over the workers; shorter is better', barsOf('bytes_sent', bytes, unit, 'Bytes sent', scale)),
     some('wait_s') && panel('Computing and waiting', 'Mean over workers and seeds; waiting is for others and for bytes on their way', waiting, keys),
     some('staleness_max') && panel('Staleness', 'By how many steps what was applied lagged, mean over all steps', stale),

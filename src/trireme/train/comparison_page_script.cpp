@@ -12,11 +12,15 @@ const theme = new URLSearchParams(location.hash.slice(1)).get('theme');
 if (theme) document.documentElement.dataset.theme = theme;
 const scaled = (s, f) => s.count ? {...s, mean: f(s.mean), low: Math.min(f(s.low), f(s.high)), high: Math.max(f(s.low), f(s.high)), deviation: Math.abs(f(s.deviation || 0) - f(0))} : s;
 const named = v => [swatch(v), V[v].label];
+// What runs are judged by: the metric and how its values are told.
+const M = D.metric, TEST = 'test_' + M.key, SCALE = M.share ? 100 : 1;
+const judged = x => M.share ? per_cent(x) : digits4(x), bounds = M.share ? {} : {least: -Infinity, most: Infinity};
+const unitNote = M.share ? '%, ' : '';
 const how = most >= 3 ? 'mean ± standard deviation over seeds' : most === 2 ? 'mean of two seeds, lowest to highest' : 'one seed each';
 
 // ---- charts ----
 // Means over the seeds at the same point of each.
-function curve(v, x, y = 'test_accuracy', scale = 100) {
+function curve(v, x, y = TEST, scale = SCALE) {
   const points = [], runs = runsOf[v];
   for (let k = 0; k < Math.max(0, ...runs.map(r => r.curve.length)); ++k) {
     const at = runs.map(r => r.curve[k]).filter(p => p && known(p[x]) && known(p[y]));
@@ -26,20 +30,23 @@ function curve(v, x, y = 'test_accuracy', scale = 100) {
   }
   return points;
 }
-const aims = () => known(D.target) ? [{y: 100 * D.target, text: `target ${per_cent(D.target)}`}] : [];
-const plain = x => x.toFixed(2) + '%';
-function accuracyBy(x, xLabel) {
+const aims = () => known(D.target) ? [{y: SCALE * D.target, text: `target ${judged(D.target)}`}] : [];
+const plain = x => M.share ? x.toFixed(2) + '%' : digits4(x);
+function metricBy(x, xLabel) {
   return width => {
     const series = shown().map(v => ({v, points: curve(v, x)})).filter(s => s.points.length);
     for (const s of series) for (const p of s.points) p.tip = () => {
-      if (x !== 'epoch') return [el('div', {}, el('b', {}, ...named(p.v))), tipRow('after', seconds(p.x)), tipRow('epoch', String(p.epoch)), tipRow('test accuracy', `${plain(p.s.mean)} ${spreadWords(p.s, plain)}`)];
-      const same = series.flatMap(o => o.points.filter(q => q.epoch === p.epoch)).sort((a, b) => b.s.mean - a.s.mean);
+      if (x !== 'epoch') return [el('div', {}, el('b', {}, ...named(p.v))), tipRow('after', seconds(p.x)), tipRow('epoch', String(p.epoch)), tipRow(`test ${M.title}`, `${plain(p.s.mean)} ${spreadWords(p.s, plain)}`)];
+      const same = series.flatMap(o => o.points.filter(q => q.epoch === p.epoch)).sort((a, b) => (b.s.mean - a.s.mean) * (M.higher_is_better ? 1 : -1));
       return [el('b', {}, `epoch ${p.epoch}`), ...same.slice(0, 12).map(q => tipRow(named(q.v), `${plain(q.s.mean)} ${spreadWords(q.s, plain)}`))];
     };
-    return lineChart(width, {title: 'Test accuracy', series, rules: aims(), xLabel, ...(x === 'epoch' ? {whole: true} : {x: [0, Math.max(0, ...series.flatMap(s => s.points.map(p => p.x)))]})});
+    return lineChart(width, {title: `Test ${M.title}`, ...bounds, series, rules: aims(), xLabel, ...(x === 'epoch' ? {whole: true} : {x: [0, Math.max(0, ...series.flatMap(s => s.points.map(p => p.x)))]})});
   };
 }
 let axis = 0;
+// The share that is told wrong; of other metrics the value.
+const asError = M.share && M.higher_is_better ? a => 100 * (1 - a) : a => SCALE * a;
+const errorTitle = M.key === 'accuracy' ? 'error' : M.share && M.higher_is_better ? `1 − ${M.title}` : M.title;
 function errorBy(width) {
   const values = V.map(v => Number(v.values[axis])), numeric = values.every((x, v) => isFinite(x) && V[v].values[axis] !== '');
   const positive = numeric && Math.min(...values) > 0, log = positive && Math.max(...values) >= 3 * Math.min(...values);
@@ -48,16 +55,16 @@ function errorBy(width) {
   const groups = new Map();
   for (const v of shown()) {
     const rest = names.map((n, k) => k === axis ? null : `${n}=${V[v].values[k]}`).filter(Boolean).join(' ');
-    if (V[v].test_accuracy.count) groups.set(rest, [...(groups.get(rest) || []), v]);
+    if (V[v][TEST].count) groups.set(rest, [...(groups.get(rest) || []), v]);
   }
   const series = [...groups].map(([rest, list], i) => ({v: 8 * i, line: numeric ? 'var(--soft)' : 'none', whiskers: true, end: rest,
     points: list.sort((a, b) => place(a) - place(b)).map(v => {
-      const s = scaled(V[v].test_accuracy, a => 100 * (1 - a));
-      return {v, x: place(v), s, tip: () => [el('div', {}, el('b', {}, ...named(v))), tipRow('test error', `${plain(s.mean)} ${spreadWords(s, plain)}`), tipRow('seeds', String(s.count))]};
+      const s = scaled(V[v][TEST], asError);
+      return {v, x: place(v), s, tip: () => [el('div', {}, el('b', {}, ...named(v))), tipRow(`test ${errorTitle}`, `${plain(s.mean)} ${spreadWords(s, plain)}`), tipRow('seeds', String(s.count))]};
     })}));
   const xs = V.map((_, v) => place(v)), ends = numeric ? [Math.min(...xs), Math.max(...xs)] : [-.3, texts.length - .7];
   const xTicks = numeric && !log && texts.length > 12 ? undefined : texts.map((t, i) => [numeric ? Number(t) : i, t]).sort((a, b) => a[0] - b[0]);
-  return lineChart(width, {title: `Test error by ${names[axis]}`, series, log, x: ends, xTicks, stagger: !numeric && texts.length > 3, xLabel: names[axis] + (names[axis] === 'batch' ? ', samples per worker' : '') + (log ? ' (logarithmic)' : '')});
+  return lineChart(width, {title: `Test ${errorTitle} by ${names[axis]}`, ...bounds, series, log, x: ends, xTicks, stagger: !numeric && texts.length > 3, xLabel: names[axis] + (names[axis] === 'batch' ? ', samples per worker' : '') + (log ? ' (logarithmic)' : '')});
 }
 function barsOf(key, format, xLabel, title, scale = 1) {
   return width => barChart(width, {title, xLabel, rows: shown().map(v => {
@@ -104,10 +111,10 @@ function legend() {
     return button;
   }));
 }
-const COSTS = [['target_bytes', `sent to ${per_cent(D.target)}`, bytes], ['bytes_sent', 'sent by a worker', bytes], ['wait_share', 'waiting', per_cent],
+const COSTS = [['target_bytes', `sent to ${judged(D.target)}`, bytes], ['bytes_sent', 'sent by a worker', bytes], ['wait_share', 'waiting', per_cent],
   ['staleness_mean', 'staleness', digits3], ['staleness_max', 'most stale', digits3], ['consensus', 'consensus', digits3]].filter(m => some(m[0]));
-const MEASURES = [['test_accuracy', 'test accuracy', per_cent], ['target_seconds', `time to ${per_cent(D.target)}`, seconds], ['samples_per_s', 'samples/s', grouped], ['steps', 'steps', grouped],
-  ['train_seconds', 'training time', seconds], ['best_accuracy', 'best epoch', per_cent], ['train_accuracy', 'training accuracy', per_cent]];
+const MEASURES = [[TEST, `test ${M.title}`, judged], ['target_seconds', `time to ${judged(D.target)}`, seconds], ['samples_per_s', 'samples/s', grouped], ['steps', 'steps', grouped],
+  ['train_seconds', 'training time', seconds], ['best_' + M.key, 'best epoch', judged], ['train_' + M.key, `training ${M.title}`, judged]];
 MEASURES.splice(D.varied.some(v => v.key.startsWith('sync.')) ? 2 : MEASURES.length, 0, ...COSTS);
 function numbers() {
   const cell = (variant, [key, , format]) => {
@@ -120,13 +127,13 @@ function numbers() {
       el('td', {}, String(variant.finished) + (variant.unfinished ? ` of ${variant.finished + variant.unfinished}` : '')), ...MEASURES.map(m => cell(variant, m))))));
   const words = most > 1 ? `${how[0].toUpperCase() + how.slice(1)}. Bold: the best mean. ≈: no further from it than the spread of both, so not told apart.`
     : 'One seed each: nothing is known of the spread, so that small differences may be chance.';
-  const target = D.target_given ? '' : ' The target is the lowest mean test accuracy of the variants.';
+  const target = D.target_given ? '' : ` The target is the ${M.higher_is_better ? 'lowest' : 'highest'} mean test ${M.title} of the variants.`;
   return el('section', {class: 'panel'}, el('h2', {}, 'Numbers'), el('p', {class: 'note'}, words + target), el('div', {class: 'scroll'}, table));
 }
 function allRuns() {
-  const head = ['variant', 'seed', 'status', 'test accuracy', `time to ${per_cent(D.target)}`, 'training time', 'samples/s', 'folder'];
+  const head = ['variant', 'seed', 'status', `test ${M.title}`, `time to ${judged(D.target)}`, 'training time', 'samples/s', 'folder'];
   const rows = D.runs.map(r => el('tr', {}, el('td', {class: 'left'}, r.variant), el('td', {}, String(r.seed)), el('td', {class: r.error ? 'left wrap' : 'left'}, r.status + (r.error ? ': ' + r.error : '')),
-    el('td', {}, per_cent(r.test_accuracy)), el('td', {}, seconds(r.target_seconds)), el('td', {}, seconds(r.train_seconds)), el('td', {}, grouped(r.samples_per_s)), el('td', {class: 'left'}, r.out)));
+    el('td', {}, judged(r[TEST])), el('td', {}, seconds(r.target_seconds)), el('td', {}, seconds(r.train_seconds)), el('td', {}, grouped(r.samples_per_s)), el('td', {class: 'left'}, r.out)));
   return el('details', {class: 'panel'}, el('summary', {}, `All ${D.runs.length} runs`), el('div', {class: 'scroll'},
     el('table', {}, el('thead', {}, el('tr', {}, ...head.map((h, i) => el('th', {class: [0, 2, 7].includes(i) ? 'left' : ''}, h)))), el('tbody', {}, ...rows))));
 }
@@ -144,16 +151,16 @@ function page() {
   const summary = [[fixed('model.name', c.model.name), fixed('data.name', `on ${c.data.name}`)].filter(Boolean).join(' '), fixed('run.workers', `${c.run.workers} ${c.run.workers === 1 ? 'worker' : 'workers'}`),
     fixed('train.batch', `batch ${c.train.batch} per worker`), fixed('train.optimizer', c.train.optimizer), fixed('train.epochs', lengthOf), how].filter(Boolean).join(' · ');
   const bad = D.runs.filter(r => r.status !== 'finished');
-  const aim = known(D.target) ? per_cent(D.target) : 'the target';
+  const aim = known(D.target) ? judged(D.target) : 'the target';
   const keys = el('div', {class: 'keys'}, ...PARTS.map(([, word], i) => el('span', {}, el('i', {style: `background:var(--p${i})`}), word)));
   document.body.append(el('main', {}, el('h1', {}, document.title), el('p', {class: 'summary'}, summary),
     ...(bad.length ? [el('p', {class: 'warn'}, `${bad.length} of ${D.runs.length} runs did not finish and are left out of all numbers: ` + bad.slice(0, 4).map(r => `${r.variant} seed ${r.seed} ${r.status}${r.error ? ` (${r.error})` : ''}`).join('; ') + (bad.length > 4 ? '; …' : ''))] : []),
     legend(), numbers(), el('div', {class: 'charts'},
-      panel('Test accuracy by epoch', `%, when it was tested; ${most > 1 ? 'bands: ' : ''}${how}`, accuracyBy('epoch', 'epoch')),
-      panel('Test accuracy by training time', '%, without the time that testing takes', accuracyBy('train_seconds', 'seconds of training')),
+      panel(`Test ${M.title} by epoch`, `${unitNote}when it was tested; ${most > 1 ? 'bands: ' : ''}${how}`, metricBy('epoch', 'epoch')),
+      panel(`Test ${M.title} by training time`, `${unitNote}without the time that testing takes`, metricBy('train_seconds', 'seconds of training')),
       ...costPanels(),
-      panel('Test error at the end', '% of test samples; whiskers: ' + how, errorBy, ...(names.length > 1 ? [pick(names, () => axis, i => { axis = i; })] : [])),
-      panel(`Time to ${aim} test accuracy`, 'Seconds of training until the first test that reached it; shorter is better', barsOf('target_seconds', seconds, 'seconds', 'Time to accuracy')),
+      panel(`Test ${errorTitle} at the end`, (M.share ? '% of test samples; ' : '') + 'whiskers: ' + how, errorBy, ...(names.length > 1 ? [pick(names, () => axis, i => { axis = i; })] : [])),
+      panel(`Time to ${aim} test ${M.title}`, 'Seconds of training until the first test that reached it; shorter is better', barsOf('target_seconds', seconds, 'seconds', `Time to ${M.title}`)),
       panel('Throughput', 'Training samples per second, all workers together; longer is better', barsOf('samples_per_s', grouped, 'samples per second', 'Throughput')),
       panel('Where the time of a step goes', 'Mean over steps and seeds', breakdown, pick(['ms', 'share'], () => unit, i => { unit = i; }), keys),
       ...theoryPanel()),

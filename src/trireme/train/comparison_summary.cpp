@@ -11,9 +11,10 @@ using M = Measure;
 using S = VariantSummary;
 using Run = ComparedRun;
 
-constexpr std::array kMeasures{
-    M{"test_accuracy", "test acc", M::kShare, M::kHigher, &S::test_accuracy,
-      [](const Run& run, double) { return run.test_accuracy; }, M::kAlways},
+// Of accuracy; measures() has them for other metrics.
+const std::array kMeasures{
+    M{"test_accuracy", "test acc", M::kShare, M::kHigher, &S::test_metric,
+      [](const Run& run, double) { return run.test_metric; }, M::kAlways},
     M{"target_seconds", "time to target", M::kSeconds, M::kLower, &S::to_target, seconds_to, M::kAlways},
     M{"samples_per_s", "samples/s", M::kCount, M::kHigher, &S::samples_per_second,
       [](const Run& run, double) { return run.samples_per_second; }, M::kAlways},
@@ -21,10 +22,10 @@ constexpr std::array kMeasures{
       M::kAlways},
     M{"train_seconds", "train time", M::kSeconds, M::kLower, &S::train_seconds,
       [](const Run& run, double) { return run.train_seconds; }, M::kAlways},
-    M{"best_accuracy", "best acc", M::kShare, M::kHigher, &S::best_accuracy,
-      [](const Run& run, double) { return run.best_accuracy; }, M::kAlways},
-    M{"train_accuracy", "train acc", M::kShare, M::kNeither, &S::train_accuracy,
-      [](const Run& run, double) { return run.train_accuracy(); }, M::kAlways},
+    M{"best_accuracy", "best acc", M::kShare, M::kHigher, &S::best_metric,
+      [](const Run& run, double) { return run.best_metric; }, M::kAlways},
+    M{"train_accuracy", "train acc", M::kShare, M::kNeither, &S::train_metric,
+      [](const Run& run, double) { return run.train_metric(); }, M::kAlways},
     M{"target_bytes", "sent to target", M::kBytes, M::kLower, &S::bytes_to_target, bytes_to, M::kWhereKnown},
     M{"bytes_sent", "sent", M::kBytes, M::kLower, &S::bytes_sent, [](const Run& run, double) { return run.bytes_sent; },
       M::kWhereKnown},
@@ -45,11 +46,22 @@ constexpr std::array kMeasures{
 
 }  // namespace
 
-std::span<const Measure> measures() { return kMeasures; }
+std::vector<Measure> measures(const ComparedBy& by) {
+  std::vector<Measure> all(kMeasures.begin(), kMeasures.end());
+  const auto title = by.key == "accuracy" ? std::string("acc") : by.title;
+  for (auto& measure : all) {
+    if (measure.key.find("accuracy") == std::string::npos) continue;
+    measure.key = by.named(measure.key);
+    measure.title.replace(measure.title.find("acc"), 3, title);
+    measure.kind = by.share ? M::kShare : M::kNumber;
+    if (measure.better == M::kHigher && !by.higher_is_better) measure.better = M::kLower;
+  }
+  return all;
+}
 
 std::vector<Measure> shown_measures(const Comparison& comparison, const std::vector<VariantSummary>& summaries) {
   std::vector<Measure> first, costs;
-  for (const auto& measure : kMeasures) {
+  for (const auto& measure : measures(comparison.by)) {
     bool known = std::ranges::any_of(summaries, [&](const auto& summary) {
       const auto& spread = summary.*(measure.member);
       return spread.count > 0 && spread.high > 0;
@@ -85,7 +97,8 @@ Spread spread_of(const std::vector<double>& values) {
 const CurvePoint* point_at(const ComparedRun& run, double target) {
   constexpr double kRounding = 1e-9;
   for (const auto& point : run.curve) {
-    if (point.test_accuracy >= target - kRounding) return &point;
+    const double over = run.higher_is_better ? point.test_metric - target : target - point.test_metric;
+    if (over >= -kRounding) return &point;
   }
   return nullptr;
 }
@@ -137,12 +150,16 @@ VariantSummary summarize(const Comparison& comparison, std::size_t variant, doub
 
 double target_of(const Comparison& comparison) {
   if (comparison.target > 0) return comparison.target;
-  double lowest = kUnknown;
+  const bool higher = comparison.by.higher_is_better;
+  double worst = kUnknown;
   for (std::size_t v = 0; v < comparison.variants.size(); ++v) {
-    double mean = summarize(comparison, v, 0).test_accuracy.mean;
-    if (std::isfinite(mean) && !(lowest <= mean)) lowest = mean;
+    double mean = summarize(comparison, v, 0).test_metric.mean;
+    if (std::isfinite(mean) && !(higher ? worst <= mean : worst >= mean)) worst = mean;
   }
-  return std::floor(lowest * 1e4 + 1e-6) / 1e4;
+  if (!std::isfinite(worst) || worst == 0) return worst;
+  const double digits = comparison.by.share ? 4 : 3 - std::floor(std::log10(std::abs(worst)));
+  const double scale = std::pow(10, digits);
+  return (higher ? std::floor(worst * scale + 1e-6) : std::ceil(worst * scale - 1e-6)) / scale;
 }
 
 bool told_apart(const Spread& a, const Spread& b) {

@@ -1,8 +1,7 @@
 // What can be said about the variants of a comparison: means over seeds, their spread, and what that allows to tell
 // apart.
 #pragma once
-#include <span>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "trireme/train/comparison.h"
@@ -19,7 +18,7 @@ Spread spread_of(const std::vector<double>& values);
 
 struct VariantSummary {
   int finished = 0, unfinished = 0;  // runs; the numbers are of the finished ones
-  Spread test_accuracy, best_accuracy, train_accuracy;
+  Spread test_metric, best_metric, train_metric;
   Spread to_target, bytes_to_target, steps_to_target;  // of the runs that got there
   Spread train_seconds, steps, samples_per_second;
   Spread bytes_sent, compute_s, wait_s, wait_share;  // of a worker
@@ -28,7 +27,7 @@ struct VariantSummary {
 };
 VariantSummary summarize(const Comparison& comparison, std::size_t variant, double target);
 
-// The first point of its curve whose test accuracy was `target`; null where it never was.
+// The first point of its curve whose test reached `target`; null where none did.
 const CurvePoint* point_at(const ComparedRun& run, double target);
 // Seconds of training until then, and what a worker had sent; kUnknown where it never was.
 double seconds_to(const ComparedRun& run, double target);
@@ -37,21 +36,21 @@ double steps_to(const ComparedRun& run, double target);
 // The share of a worker's time in which it waited.
 double wait_share(const ComparedRun& run);
 
-// The accuracy asked for, or else the lowest mean of the variants' final accuracies, rounded down to 0.01%: some run of
-// every variant gets there. kUnknown where nothing finished.
+// What was asked for, or else the worst mean of the variants' final metrics, rounded to what is worse, to 0.01% or four
+// digits: some run of every variant gets there. kUnknown where nothing finished.
 double target_of(const Comparison& comparison);
 
 // What is compared.
 struct Measure {
-  std::string_view key;    // in compare.json
-  std::string_view title;  // of a column
+  std::string key;    // in compare.json
+  std::string title;  // of a column
   enum Kind { kShare, kSeconds, kCount, kBytes, kNumber } kind;
   enum Better { kHigher, kLower, kNeither } better;
   Spread VariantSummary::*member;
   double (*of)(const ComparedRun& run, double target);
   enum Shown { kAlways, kWhereKnown, kInFiles } shown;  // kWhereKnown: in a table, where some variant's is not 0
 };
-std::span<const Measure> measures();
+std::vector<Measure> measures(const ComparedBy& by);
 // Those a table of these variants has, most telling first: what synchronization costs goes to the front where the way
 // to synchronize is varied.
 std::vector<Measure> shown_measures(const Comparison& comparison, const std::vector<VariantSummary>& summaries);

@@ -83,8 +83,8 @@ std::vector<Column> columns_of(const Comparison& comparison, const std::vector<V
     bool timed = measure.key == "target_seconds", counted = measure.key == "target_bytes";
     if ((timed || counted) && !std::isfinite(target)) continue;
     auto& column = columns.emplace_back();
-    column.title = timed     ? fmt::format("to {}", per_cent(target))
-                   : counted ? fmt::format("sent to {}", per_cent(target))
+    column.title = timed     ? fmt::format("to {}", comparison.by.text(target))
+                   : counted ? fmt::format("sent to {}", comparison.by.text(target))
                              : std::string(measure.title);
     for (const auto& summary : summaries) {
       column.cells.push_back(cell_of(summary.*(measure.member), summary, measure.kind, unicode));
@@ -134,7 +134,7 @@ std::string legend(const Comparison& comparison, const std::vector<VariantSummar
     most = std::max(most, summary.finished);
     partly = partly || summary.to_target.count < summary.finished;
   }
-  for (const auto& measure : measures()) {
+  for (const auto& measure : measures(comparison.by)) {
     for (auto standing : standings(summaries, measure)) marked = marked || standing != Standing::kOpen;
   }
   std::string out;
@@ -155,8 +155,10 @@ std::string legend(const Comparison& comparison, const std::vector<VariantSummar
   }
   if (partly) say("[k/n]: only k of n runs got there; the mean is of those.");
   if (!(comparison.target > 0))
-    say("The target is the lowest mean test accuracy of the variants; times are known to a test: of whole epochs, or "
-        "--evals-per-epoch.");
+    say(
+        fmt::format("The target is the {} mean test {} of the variants; times are known to a test: of whole epochs, or "
+                    "--evals-per-epoch.",
+                    comparison.by.higher_is_better ? "lowest" : "highest", comparison.by.title));
   return out;
 }
 
@@ -206,7 +208,7 @@ std::string theory_lines(const Comparison& comparison, double target, const Scre
 std::string run_words(const Comparison& comparison, const ComparedRun& run) {
   auto words = fmt::format("{} seed={}", printable(comparison.variants[run.variant].label), run.seed);
   if (run.finished()) {
-    return words + fmt::format("  {} in {}", per_cent(run.test_accuracy), duration_text(run.train_seconds));
+    return words + fmt::format("  {} in {}", comparison.by.text(run.test_metric), duration_text(run.train_seconds));
   }
   return words + "  " + run.status + (run.error.empty() ? "" : ": " + printable(run.error));
 }

@@ -26,7 +26,7 @@ std::string pair_words(const Comparison& comparison, const StalenessPair& pair, 
   return words + fmt::format(
                      "; the bound takes {:.2f} times the steps to be as low, measured to {} {} the steps and {} the "
                      "time",
-                     pair.bound_steps(), per_cent(target), times(pair.steps), times(pair.seconds));
+                     pair.bound_steps(), comparison.by.text(target), times(pair.steps), times(pair.seconds));
 }
 
 std::string slope_words(const Comparison& comparison, const Theory& theory, Bound bound) {

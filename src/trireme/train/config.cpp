@@ -21,6 +21,7 @@
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/plan/together.h"
 #include "trireme/sync/strategies.h"
+#include "trireme/train/objective.h"
 #include "trireme/train/optimizer.h"
 #include "trireme/train/recompute.h"
 #include "trireme/train/straggle.h"
@@ -44,7 +45,10 @@ constexpr std::array kFields{
     Field{"train.steps", "--steps", "stop after this many steps (0: by epochs)", &C::steps},
     Field{"train.accumulate", "--accumulate", "backwards per exchange and step", &C::accumulate},
     Field{"train.micro_batch", "--micro-batch", "samples per forward pass (0: the batch)", &C::micro_batch},
-    Field{"train.optimizer", "--optimizer", "sgd, adam, adamw, lars or lamb", &C::optimizer},
+    Field{"train.loss", "--loss", "NAME[:key=value]; auto: by the data, cross-entropy or mse; one of", &C::loss},
+    Field{"train.metric", "--metric",
+          "NAME[,NAME…]: how tests are judged, the first says which is best; auto: as the loss; of", &C::metric},
+    Field{"train.optimizer", "--optimizer", "how a gradient becomes a step; one of", &C::optimizer},
     Field{"train.lr", "--lr", "learning rate, the highest of its schedule (0: the optimizer's own, of sgd 0.1)",
           &C::lr},
     Field{"train.schedule", "--schedule", "constant, step:E,…,GAMMA, cosine, one-cycle or plateau:PATIENCE,FACTOR",
@@ -69,9 +73,9 @@ constexpr std::array kFields{
           "with --micro-batch",
           &C::deterministic},
     Field{"train.seed", "--seed", "of weights, order and dropout", &C::seed},
-    Field{"train.target", "--target", "note when the test accuracy first reaches this share (0: none)", &C::target},
-    Field{"train.evals_per_epoch", "--evals-per-epoch", "how often an epoch the test accuracy is measured",
-          &C::evals_per_epoch},
+    Field{"train.target", "--target", "note when the test accuracy, or first --metric, gets there (0: none)",
+          &C::target},
+    Field{"train.evals_per_epoch", "--evals-per-epoch", "how often an epoch the model is tested", &C::evals_per_epoch},
     Field{"sync.strategy", "--strategy", "NAME[:key=value,…]: how workers synchronize; one of", &C::strategy},
     Field{"sync.servers", "--servers", "ps-*: as many processes, or colocated: one in each worker", &C::servers},
     Field{"sync.replicas", "--replicas", "ps-*: servers that keep a copy of each weight", &C::replicas},
@@ -430,9 +434,7 @@ void check(const Config& config) {
   at_least("--warmup", config.warmup, 0);
   if (!(config.lr >= 0)) throw ConfigError(fmt::format("--lr: {} is below 0", config.lr));
   if (!(config.timeout > 0)) throw ConfigError(fmt::format("--timeout: {} is not above 0", config.timeout));
-  if (!(config.target >= 0 && config.target <= 1)) {
-    throw ConfigError(fmt::format("--target: {} is not a share of the test data, from 0 to 1", config.target));
-  }
+  check_objective(config.loss, config.metric, config.target);
   check_threads(config.threads);
   check_workers(config);
   check_batch(config);

@@ -26,6 +26,7 @@ struct Config {
   bool augment = false;
   // train
   std::int64_t batch = 64, epochs = 4, steps = 0, accumulate = 1, micro_batch = 0;
+  std::string loss = "auto", metric = "auto";
   std::string optimizer = "sgd", schedule = "one-cycle";
   double lr = 0, momentum = 0.9, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, trust = 0.001;
   bool nesterov = false;

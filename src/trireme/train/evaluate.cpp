@@ -20,43 +20,45 @@ void count(ByClass& by_class, const torch::Tensor& output, const torch::Tensor& 
 
 }  // namespace
 
-Evaluation Tally::evaluation() const {
-  const auto [loss, correct, of, samples] = sums;
-  return {samples > 0 ? loss / samples : 0, of > 0 ? correct / of : 0, static_cast<std::int64_t>(samples)};
+Evaluation Tally::evaluation(const Objective& objective) const {
+  const double samples = sums[1];
+  return {samples > 0 ? sums[0] / samples : 0, objective.values(std::span(sums).subspan(2)),
+          static_cast<std::int64_t>(samples)};
 }
 
-Tally judge(const data::Dataset& set, std::int64_t first, std::int64_t last, const Judge& one_batch) {
+Tally judge(const Objective& objective, const data::Dataset& set, std::int64_t first, std::int64_t last,
+            const Judge& one_batch) {
   constexpr std::int64_t kBatch = 256;
   torch::NoGradGuard no_grad;
-  Tally tally;
+  Tally tally{std::vector<double>(2 + objective.sums())};
   std::vector<std::int64_t> indices;
   for (std::int64_t at = first; at < last; at += kBatch) {
     indices.resize(std::min(kBatch, last - at));
     std::iota(indices.begin(), indices.end(), at);
-    const auto found = one_batch(set.get(indices));
-    if (!found) continue;
+    const auto loss = one_batch(set.get(indices), tally.of_metrics());
+    if (!loss) continue;
     const auto samples = static_cast<double>(indices.size());
-    tally.sums[0] += found->loss * samples;
-    tally.sums[1] += found->score.correct;
-    tally.sums[2] += found->score.of;
-    tally.sums[3] += samples;
+    tally.sums[0] += *loss * samples;
+    tally.sums[1] += samples;
   }
   return tally;
 }
 
-Evaluation evaluate(models::Model& model, const data::Dataset& set, torch::Device device, Communicator* world,
-                    ByClass* by_class) {
+Evaluation evaluate(models::Model& model, const Objective& objective, const data::Dataset& set, torch::Device device,
+                    Communicator* world, ByClass* by_class) {
   const std::int64_t ranks = world ? world->size() : 1, rank = world ? world->rank() : 0;
   model.eval();
-  auto tally = judge(set, set.size() * rank / ranks, set.size() * (rank + 1) / ranks, [&](const data::Batch& batch) {
-    auto target = batch.target.to(device);
-    auto output = model.forward(batch.input.to(device));
-    if (by_class) count(*by_class, output, target, set.shape().classes);
-    return Verdict{loss_of(output, target).item<double>(), score_of(output, target)};
-  });
+  auto tally = judge(objective, set, set.size() * rank / ranks, set.size() * (rank + 1) / ranks,
+                     [&](const data::Batch& batch, std::span<double> sums) {
+                       auto target = batch.target.to(device);
+                       auto output = model.forward(batch.input.to(device));
+                       if (by_class) count(*by_class, output, target, set.shape().classes);
+                       objective.add(output, target, sums);
+                       return (*objective.loss)(output, target).item<double>();
+                     });
   model.train();
   if (world) world->all_reduce(std::span<double>(tally.sums));
-  return tally.evaluation();
+  return tally.evaluation(objective);
 }
 
 }  // namespace trireme::train

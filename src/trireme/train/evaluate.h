@@ -1,9 +1,9 @@
 // How good a model is on data it did not learn from; the workers share the samples.
 #pragma once
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "trireme/collective/communicator.h"
@@ -14,7 +14,8 @@
 namespace trireme::train {
 
 struct Evaluation {
-  double loss = 0, accuracy = 0;
+  double loss = 0;
+  std::vector<double> metrics = {};  // as the objective has them
   std::int64_t samples = 0;
 };
 
@@ -23,22 +24,20 @@ struct ByClass {
   std::vector<std::int64_t> correct, of;
 };
 
-// What a batch gave: the mean loss, and its score. Nothing where somebody else tells.
-struct Verdict {
-  double loss = 0;
-  Score score;
-};
-using Judge = std::function<std::optional<Verdict>(const data::Batch& batch)>;
-// Sums over samples first … last − 1, in batches: loss, correct, of how many, samples. Without gradients.
+// The mean loss of a batch, and what it adds to the sums of the metrics. Nothing where somebody else tells.
+using Judge = std::function<std::optional<double>(const data::Batch& batch, std::span<double> sums)>;
+// Sums over samples first … last − 1, in batches: loss, samples, and those of the metrics. Without gradients.
 struct Tally {
-  std::array<double, 4> sums{};
-  Evaluation evaluation() const;
+  std::vector<double> sums;
+  std::span<double> of_metrics() { return std::span(sums).subspan(2); }
+  Evaluation evaluation(const Objective& objective) const;
 };
-Tally judge(const data::Dataset& set, std::int64_t first, std::int64_t last, const Judge& one_batch);
+Tally judge(const Objective& objective, const data::Dataset& set, std::int64_t first, std::int64_t last,
+            const Judge& one_batch);
 
 // In evaluation mode, without gradients; the model is in training mode again afterwards. Collective over `world`; alone
 // where it is null. `by_class` is filled where it is not null.
-Evaluation evaluate(models::Model& model, const data::Dataset& set, torch::Device device, Communicator* world = nullptr,
-                    ByClass* by_class = nullptr);
+Evaluation evaluate(models::Model& model, const Objective& objective, const data::Dataset& set, torch::Device device,
+                    Communicator* world = nullptr, ByClass* by_class = nullptr);
 
 }  // namespace trireme::train

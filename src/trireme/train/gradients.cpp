@@ -60,8 +60,7 @@ StepOutcome WholeGradients::compute(const data::Item& item, bool stop, const Hol
   auto told = net_.told();
   // Alone, a share of the global mean is not yet the mean of anything.
   outcome.loss = net_.ranks() == 1 && item.here > 0 ? told[0] * whole(item) / static_cast<double>(item.here) : told[0];
-  outcome.accuracy = told[2] > 0 ? told[1] / told[2] : 0;
-  outcome.scored = told[2];
+  outcome.score = {told[1], told[2]};
   outcome.stop = told[3] > 0;
   outcome.forward_s = totals_.forward_s;
   const auto times = net_.times();
@@ -103,18 +102,18 @@ torch::Tensor WholeGradients::forward(const data::Item& item, std::int64_t begin
   } else {
     output = work_.model->forward(input);
   }
-  auto loss = loss_of(output, target) * (static_cast<double>(end - begin) / whole(item));
+  auto loss = (*work_.objective.loss)(output, target) * (static_cast<double>(end - begin) / whole(item));
   totals_.loss += loss.item<double>();
-  auto [correct, of] = score_of(output.detach(), target);
-  totals_.correct += correct;
-  totals_.of += of;
+  const auto score = score_of(work_.objective, output.detach(), target);
+  totals_.score += score.sum;
+  totals_.of += score.of;
   totals_.forward_s += now_seconds() - start;
   return loss;
 }
 
 // Told before the last backward, whose exchange carries it.
 void WholeGradients::tell(bool stop) {
-  net_.tell({static_cast<float>(totals_.loss), static_cast<float>(totals_.correct), static_cast<float>(totals_.of),
+  net_.tell({static_cast<float>(totals_.loss), static_cast<float>(totals_.score), static_cast<float>(totals_.of),
              stop ? 1.f : 0.f});
 }
 

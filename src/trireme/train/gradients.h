@@ -20,11 +20,10 @@ std::uint64_t seed_of(std::uint64_t seed, std::uint64_t epoch, std::uint64_t pos
 
 // What a step measured, over all workers that took part in it; times are this worker's.
 struct StepOutcome {
-  double loss = 0;      // mean over the batch
-  double accuracy = 0;  // on it, while training
-  double scored = 0;    // how many predictions that is the share of
-  bool stop = false;    // some worker was asked to stop
-  double begin = 0;     // in now_seconds()
+  double loss = 0;    // mean over the batch
+  Score score;        // on it, while training
+  bool stop = false;  // some worker was asked to stop
+  double begin = 0;   // in now_seconds()
   double forward_s = 0;
   double backward_s = 0;       // without what it waited for the exchange
   double held_up_s = 0;        // by --straggle, between the two
@@ -70,7 +69,7 @@ class WholeGradients : public Gradients {
 
  private:
   struct Totals {
-    double loss = 0, correct = 0, of = 0, forward_s = 0, backward_s = 0, held_up_s = 0;
+    double loss = 0, score = 0, of = 0, forward_s = 0, backward_s = 0, held_up_s = 0;
   };
   double whole(const data::Item& item) const;  // samples that a piece's share is of
   void linger(const HoldUp& hold_up);

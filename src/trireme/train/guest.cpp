@@ -32,7 +32,7 @@ class Guest {
         samples_(sampler_options(config, work, 0, static_cast<int>(config.workers))),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule,
-                                schedule_options(config, steps_per_epoch_, static_cast<int>(config.workers)))),
+                                schedule_options(config, work, steps_per_epoch_, static_cast<int>(config.workers)))),
         strategy_(make_strategy(config, *work.model, world_, &client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
         clip_(own_clip(config, *strategy_, static_cast<int>(config.workers))),

@@ -30,6 +30,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
   if (network.hosts > 0) header.transport = "tcp over " + net::describe(network);
   header.optimizer = fmt::format("{}, lr {}, {}", config.optimizer, config.lr, config.schedule);
   header.out = config.out;
+  if (config.loss != "auto" || work.objective.targets != data::Targets::classes) header.loss = work.objective.loss_text;
   if (const compress::Rules rules(config.compress, config.compress_rule); !rules.none()) header.compress = rules.text();
   if (const auto pace = pace_of(config, strategy); pace.momentum != config.momentum) {
     header.optimizer +=

@@ -79,13 +79,12 @@ Ends measure_ends(const Config& config, Workload& work, const torch::Tensor& exa
     output = work.model->forward(example);
     work.model->train(training);
   }
-  const auto target = torch::zeros(output.sizes().slice(0, static_cast<std::size_t>(output.dim()) - 1),
-                                   output.options().dtype(torch::kLong));
+  const auto target = first_targets(work, example.size(0));
   std::vector<double> forward, backward, optimizer;
   for (int run = 0; run <= kRuns; ++run) {  // the first warms up
     auto leaf = output.detach().clone().set_requires_grad(true);
     const double begin = now();
-    auto loss = loss_of(leaf, target);
+    auto loss = (*work.objective.loss)(leaf, target);
     const double middle = now();
     loss.backward();
     if (run == 0) continue;

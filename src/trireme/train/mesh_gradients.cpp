@@ -23,7 +23,8 @@ MeshGradients::MeshGradients(const Config& config, Workload& work, Body& body, D
 StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const HoldUp& hold_up) {
   StepOutcome outcome;
   outcome.begin = now_seconds();
-  loss_ = correct_ = of_ = 0;
+  loss_ = 0;
+  score_ = {};
   const auto before = body_.pipeline().usage();
   if (const double seconds = hold_up ? hold_up(usual_s_) : 0; seconds > 0) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -47,8 +48,7 @@ StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const Hold
                            static_cast<double>(exchange_.bad_gradients().size())};
   body_.mesh().replica().all_reduce(sums);
   outcome.loss = sums[0];
-  outcome.accuracy = sums[2] > 0 ? sums[1] / sums[2] : 0;
-  outcome.scored = sums[2];
+  outcome.score = {sums[1], sums[2]};
   outcome.stop = sums[3] > 0;
   bad_.clear();
   if (sums[4] > 0) name_bad();
@@ -91,11 +91,11 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
                                                                       const torch::Tensor& target) {
     const double samples = static_cast<double>(target.size(0));
     auto mean = body_.loss(output, target);
-    auto [correct, of] = body_.score(output.detach(), target);
+    const auto score = body_.score(output.detach(), target);
     if (body_.tells() && (counts > 0 || together)) {
       loss_ += mean.item<double>() * (together ? 1 : samples / whole);
-      correct_ += correct;
-      of_ += of;
+      score_.sum += score.sum;
+      score_.of += score.of;
       tell(stop);
     }
     if (together) return mean;  // of all workers' samples already
@@ -115,8 +115,8 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
 }
 
 void MeshGradients::tell(bool stop) {
-  const std::array<float, DataParallel::kTold> numbers{static_cast<float>(loss_), static_cast<float>(correct_),
-                                                       static_cast<float>(of_), stop ? 1.0f : 0.0f};
+  const std::array<float, DataParallel::kTold> numbers{static_cast<float>(loss_), static_cast<float>(score_.sum),
+                                                       static_cast<float>(score_.of), stop ? 1.0f : 0.0f};
   exchange_.tell(numbers);
 }
 

@@ -28,7 +28,8 @@ class MeshGradients : public Gradients {
   parallel::Sharded* const sharded_;
   GradientExchange& exchange_;  // one of the two
   const Scale scale_;
-  double loss_ = 0, correct_ = 0, of_ = 0;
+  double loss_ = 0;
+  Score score_;
   double usual_s_ = 0;  // of a step's own compute
   std::vector<BadGradient> bad_;
   data::Batch nothing_;

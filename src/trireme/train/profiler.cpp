@@ -143,9 +143,9 @@ class Subject {
     } else {
       output = work_.model->forward(batch.input);
     }
-    auto loss = loss_of(output, batch.target);
+    auto loss = (*work_.objective.loss)(output, batch.target);
     (void)loss.item<double>();  // as training does, which also waits for the device
-    score_of(output.detach(), batch.target);
+    score_of(work_.objective, output.detach(), batch.target);
     return loss;
   }
 

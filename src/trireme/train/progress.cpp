@@ -110,6 +110,7 @@ void Progress::header(const RunHeader& header) {
   line("strategy", header.strategy);
   line("codec", header.compress);
   line("exchange", joined({header.transport, header.algorithm, header.buckets}));
+  line("loss", header.loss);
   line("optimizer", header.optimizer);
   line("out", header.out);
   out_ << "\n" << std::flush;
@@ -177,7 +178,7 @@ void Progress::epoch(const EpochRow& row) {
     return;
   }
   if (!std::exchange(heading_shown_, true)) {
-    auto heading = epoch_heading(screen_.width);
+    auto heading = epoch_heading(screen_.width, row.metric);
     heading.pop_back();
     out_ << styled(kDim, heading) << "\n";
   }
@@ -199,17 +200,18 @@ void Progress::table(std::string_view lines) {
 void Progress::summary(const RunSummary& summary) {
   if (verbosity_ == Verbosity::kSilent) return;
   clear_bar();
-  auto accuracy = summary.test_accuracy ? per_cent(*summary.test_accuracy) : "";
   if (verbosity_ == Verbosity::kQuiet) {
-    out_ << joined({accuracy.empty() ? "" : "test accuracy " + accuracy,
-                    "trained for " + duration_text(summary.train_seconds), printable(summary.out)})
-         << "\n"
-         << std::flush;
+    std::vector<std::string> words;
+    for (const auto& [name, value] : summary.tests) words.push_back(name + " " + value);
+    words.insert(words.end(), {"trained for " + duration_text(summary.train_seconds), printable(summary.out)});
+    out_ << joined(words) << "\n" << std::flush;
     return;
   }
   constexpr int kSummaryIndent = 15;
   out_ << "\n" << breakdown_table(summary.step, screen_.width) << "\n";
-  if (!accuracy.empty()) out_ << "test accuracy  " << styled(kBold, accuracy) << "\n";
+  for (const auto& [name, value] : summary.tests) {
+    out_ << fmt::format("{:<{}}", name + "  ", kSummaryIndent) << styled(kBold, value) << "\n";
+  }
   const auto rate = grouped(summary.samples_per_second) + " samples/s";
   const auto steps = counted(summary.steps, "step", "steps");
   const auto all = summary.resumed

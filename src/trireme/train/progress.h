@@ -6,6 +6,7 @@
 #include <ostream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trireme/base/clock.h"
@@ -37,7 +38,7 @@ struct RunHeader {
   std::string mesh, strategy, compress;
   std::string transport, algorithm;
   std::string buckets;  // "3 buckets (optimal)"
-  std::string optimizer;
+  std::string loss, optimizer;
   std::string out;
 };
 
@@ -50,7 +51,7 @@ struct StepProgress {
 
 struct RunSummary {
   StepBreakdown step;
-  std::optional<double> test_accuracy;  // a share
+  std::vector<std::pair<std::string, std::string>> tests;  // "test accuracy", "85.20%"
   double train_seconds = 0;
   std::int64_t steps = 0;
   double samples_per_second = 0;

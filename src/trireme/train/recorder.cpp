@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <iostream>
 
 #include "trireme/base/clock.h"
@@ -21,9 +22,10 @@ double left_together(Communicator& world) {
 
 }  // namespace
 
-Recorder::Recorder(const Config& config, Communicator& world, int rank, std::optional<std::int64_t> resumed,
-                   Verbosity verbosity)
+Recorder::Recorder(const Config& config, const Objective& objective, Communicator& world, int rank,
+                   std::optional<std::int64_t> resumed, Verbosity verbosity)
     : config_(config),
+      objective_(objective),
       world_(world),
       rank_(rank),
       folder_(config.out),
@@ -73,20 +75,23 @@ void Recorder::step(const StepOutcome& outcome, const ExchangeTimes& exchange, c
   shown.loss = outcome.loss;
   progress_->step(shown);
   if (place.step % config_.log_every == 0) {
-    metrics_->append({{"step", place.step},
-                      {"epoch", place.epoch},
-                      {"loss", outcome.loss},
-                      {"accuracy", outcome.accuracy},
-                      {"lr", lr},
-                      {"samples_per_s", samples_ / std::max(seconds_, 1e-9)},
-                      {"step_ms", 1e3 * whole_s},
-                      {"forward_ms", 1e3 * outcome.forward_s},
-                      {"backward_ms", 1e3 * outcome.backward_s},
-                      {"optimizer_ms", 1e3 * optimizer_s},
-                      {"exposed_ms", 1e3 * outcome.exposed_s},
-                      {"train_seconds", place.train_seconds}});
+    nlohmann::json line{{"step", place.step},
+                        {"epoch", place.epoch},
+                        {"loss", outcome.loss},
+                        {"lr", lr},
+                        {"samples_per_s", samples_ / std::max(seconds_, 1e-9)},
+                        {"step_ms", 1e3 * whole_s},
+                        {"forward_ms", 1e3 * outcome.forward_s},
+                        {"backward_ms", 1e3 * outcome.backward_s},
+                        {"optimizer_ms", 1e3 * optimizer_s},
+                        {"exposed_ms", 1e3 * outcome.exposed_s},
+                        {"train_seconds", place.train_seconds}};
+    const auto& key = objective_.first().key;
+    const auto value = trained(outcome.score);
+    if (value) line[key] = *value;
+    metrics_->append(line);
     events_->scalar("train/loss", outcome.loss, place.step);
-    events_->scalar("train/accuracy", outcome.accuracy, place.step);
+    if (value) events_->scalar("train/" + key, *value, place.step);
     events_->scalar("train/lr", lr, place.step);
     events_->scalar("speed/samples_per_s", samples_ / std::max(seconds_, 1e-9), place.step);
   }
@@ -114,18 +119,20 @@ void Recorder::trace(const StepOutcome& outcome, const ExchangeTimes& exchange, 
 
 void Recorder::mark(const Place& place, const Evaluation& test, double lr, const Part& part, bool epoch_ends) {
   epoch_.loss += part.loss;
-  epoch_.correct += part.correct;
-  epoch_.scored += part.scored;
+  epoch_.score.sum += part.score.sum;
+  epoch_.score.of += part.score.of;
   epoch_.samples += part.samples;
   if (writes_) {
     nlohmann::json line{{"step", place.step},
                         {"epoch", place.epoch},
                         {"train_loss", part.loss / std::max(part.samples, 1.0)},
-                        {"train_accuracy", part.correct / std::max(part.scored, 1.0)},
                         {"test_loss", test.loss},
-                        {"test_accuracy", test.accuracy},
                         {"train_seconds", place.train_seconds},
                         {"bytes_sent", part.bytes_sent}};
+    if (const auto value = trained(part.score)) line["train_" + objective_.first().key] = *value;
+    for (std::size_t k = 0; k < test.metrics.size(); ++k) {
+      line["test_" + objective_.metrics[k].kind->key] = test.metrics[k];
+    }
     if (part.consensus >= 0) line["consensus"] = part.consensus;
     metrics_->append(line);
   }
@@ -135,8 +142,10 @@ void Recorder::mark(const Place& place, const Evaluation& test, double lr, const
 void Recorder::end_epoch(const Place& place, const Evaluation& test, double lr) {
   EpochRow row{static_cast<int>(place.epoch), static_cast<int>(config_.epochs)};
   row.train_loss = epoch_.loss / std::max(epoch_.samples, 1.0);
-  row.train_accuracy = epoch_.correct / std::max(epoch_.scored, 1.0);
-  row.test_accuracy = test.accuracy;
+  const auto& first = objective_.first();
+  row.metric = first.title;
+  if (const auto value = trained(epoch_.score)) row.train_metric = first.text(*value);
+  row.test_metric = first.text(test.metrics.front());
   row.lr = lr;
   row.seconds = place.train_seconds - epoch_begin_s_;
   row.samples_per_second = epoch_.samples / std::max(row.seconds, 1e-9);
@@ -146,7 +155,15 @@ void Recorder::end_epoch(const Place& place, const Evaluation& test, double lr) 
   progress_->epoch(row);
   events_->scalar("epoch/train_loss", row.train_loss, place.step);
   events_->scalar("epoch/test_loss", test.loss, place.step);
-  events_->scalar("epoch/test_accuracy", test.accuracy, place.step);
+  for (std::size_t k = 0; k < test.metrics.size(); ++k) {
+    events_->scalar("epoch/test_" + objective_.metrics[k].kind->key, test.metrics[k], place.step);
+  }
+}
+
+std::optional<double> Recorder::trained(const Score& score) const {
+  const auto* metric = objective_.while_training();
+  if (!metric) return std::nullopt;
+  return metric->value(std::array{score.sum, score.of});
 }
 
 void Recorder::write_trace_of_all() {
@@ -178,9 +195,9 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
     *part *= scale;
   }
   double rate = samples_ / std::max(seconds_, 1e-9);
-  nlohmann::json summary{{"test_accuracy", test.accuracy},
-                         {"test_loss", test.loss},
-                         {"best_accuracy", place.best_accuracy},
+  nlohmann::json summary{{"test_loss", test.loss},
+                         {"loss", objective_.loss_text},
+                         {"metric", objective_.first().key},
                          {"train_seconds", place.train_seconds},
                          {"steps", place.step},
                          {"epochs", place.epoch},
@@ -197,6 +214,13 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
                          {"strategy", config_.strategy},
                          {"compress", config_.compress},
                          {"workers", nlohmann::json::array()}};
+  std::vector<std::pair<std::string, std::string>> shown;
+  for (std::size_t k = 0; k < test.metrics.size(); ++k) {
+    const auto& [kind, metric, asked] = objective_.metrics[k];
+    summary["test_" + kind->key] = test.metrics[k];
+    if (asked) shown.emplace_back("test " + kind->title, kind->text(test.metrics[k]));
+  }
+  for (const auto& [key, value] : place.best) summary["best_" + key] = value;
   std::uint64_t sent = 0, dense = 0;
   for (const auto& account : workers) {
     summary["workers"] += nlohmann::json(to_json(account));
@@ -232,7 +256,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   if (report.compressed) progress_->message(compression_line(workers, *report.compressed));
   if (straggler) progress_->message(straggler->text());
   progress_->message(prediction.line());
-  progress_->summary({mean, test.accuracy, place.train_seconds, place.step, rate, config_.out, files, resumed_});
+  progress_->summary({mean, shown, place.train_seconds, place.step, rate, config_.out, files, resumed_});
   if (!diverged.empty()) fmt::print(stderr, "trireme: {}\n", diverged);  // also where the run is quiet
   summary["out"] = config_.out;
   summary["status"] = status;

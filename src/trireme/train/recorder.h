@@ -28,8 +28,9 @@ class Recorder {
  public:
   // `resumed`: the step a run goes on from.
   // `rank` is this worker's in the run: the first one's writes.
-  Recorder(const Config& config, Communicator& world, int rank, std::optional<std::int64_t> resumed,
-           Verbosity verbosity);
+  // `objective`: what is told of, under which names.
+  Recorder(const Config& config, const Objective& objective, Communicator& world, int rank,
+           std::optional<std::int64_t> resumed, Verbosity verbosity);
 
   void header(const RunHeader& header);
   // Of training, before this process: rates are of what it did itself.
@@ -42,7 +43,9 @@ class Recorder {
             const StepProgress& progress, double lr, double optimizer_s, double whole_s);
   // Since the last mark, of all workers.
   struct Part {
-    double loss = 0, correct = 0, scored = 0, samples = 0;  // sums; the loss weighted by samples
+    double loss = 0;  // sum weighted by samples
+    Score score;      // sums
+    double samples = 0;
     std::uint64_t bytes_sent = 0;  // by this worker, since the run began, whatever processes it ran in
     double consensus = -1;         // as in sync::Report
   };
@@ -58,8 +61,11 @@ class Recorder {
   void trace(const StepOutcome& outcome, const ExchangeTimes& exchange, double optimizer_s, std::int64_t step);
   void end_epoch(const Place& place, const Evaluation& test, double lr);
   void write_trace_of_all();
+  // Of sums while training; nothing where the metric is not told then.
+  std::optional<double> trained(const Score& score) const;
 
   const Config& config_;
+  const Objective& objective_;
   Communicator& world_;
   const int rank_;
   const std::filesystem::path folder_;

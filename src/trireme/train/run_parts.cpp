@@ -14,13 +14,15 @@ data::SamplerOptions sampler_options(const Config& config, const Workload& work,
           .micro_batch = config.deterministic ? config.micro_batch : 0};
 }
 
-ScheduleOptions schedule_options(const Config& config, std::int64_t steps_per_epoch, int workers) {
+ScheduleOptions schedule_options(const Config& config, const Workload& work, std::int64_t steps_per_epoch,
+                                 int workers) {
   return {.base_lr = config.lr,
           .total_steps = config.steps > 0 ? config.steps : config.epochs * steps_per_epoch,
           .steps_per_epoch = steps_per_epoch,
           .warmup_epochs = config.warmup,
           .global_batch = config.batch * config.accumulate * workers,
-          .reference_batch = config.reference_batch};
+          .reference_batch = config.reference_batch,
+          .higher_is_better = work.objective.first().higher_is_better};
 }
 
 std::string name_bad(const std::vector<BadGradient>& bad, std::int64_t step) {
@@ -32,16 +34,16 @@ std::string name_bad(const std::vector<BadGradient>& bad, std::int64_t step) {
 StepOutcome as_one(const std::vector<StepOutcome>& outcomes) {
   StepOutcome all = outcomes.front();
   if (outcomes.size() == 1) return all;
-  double loss = 0, correct = 0, scored = 0;
+  double loss = 0;
+  Score score;
   for (const auto& one : outcomes) {
     loss += one.loss / static_cast<double>(outcomes.size());
-    correct += one.accuracy * one.scored;
-    scored += one.scored;
+    score.sum += one.score.sum;
+    score.of += one.score.of;
     all.stop |= one.stop;
   }
   all.loss = loss;
-  all.accuracy = scored > 0 ? correct / scored : 0;
-  all.scored = scored;
+  all.score = score;
   return all;
 }
 

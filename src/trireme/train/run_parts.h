@@ -11,7 +11,7 @@
 namespace trireme::train {
 
 data::SamplerOptions sampler_options(const Config& config, const Workload& work, int rank, int workers);
-ScheduleOptions schedule_options(const Config& config, std::int64_t steps_per_epoch, int workers);
+ScheduleOptions schedule_options(const Config& config, const Workload& work, std::int64_t steps_per_epoch, int workers);
 
 // "step 7: the gradient of 'fc.weight' on rank 1 is not finite"
 std::string name_bad(const std::vector<BadGradient>& bad, std::int64_t step);

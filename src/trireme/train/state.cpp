@@ -66,7 +66,7 @@ NamedTensors model_tensors(torch::nn::Module& model) {
 }
 
 Keepsake keep(const NamedTensors& model, const NamedTensors& optimizer, const Schedule& schedule, const Place& place,
-              const Config& config, const data::Look& look) {
+              const Config& config, const Objective& objective, const data::Look& look) {
   Keepsake kept;
   for (const auto& [name, tensor] : model) kept.tensors.emplace_back(fmt::format("{}{}", kOfModel, name), tensor);
   for (const auto& [name, tensor] : optimizer) {
@@ -78,7 +78,9 @@ Keepsake keep(const NamedTensors& model, const NamedTensors& optimizer, const Sc
                       {"epoch", place.epoch},
                       {"position", place.position},
                       {"train_seconds", place.train_seconds},
-                      {"best_accuracy", place.best_accuracy},
+                      {"best", place.best},
+                      {"loss", objective.loss_text},
+                      {"metric", objective.first().name},
                       {"target_seconds", place.target_seconds},
                       {"bytes_sent", place.bytes_sent},
                       {"schedule", nlohmann::json::object()},
@@ -87,6 +89,7 @@ Keepsake keep(const NamedTensors& model, const NamedTensors& optimizer, const Sc
                         {"input", look.shape.input},
                         {"classes", look.shape.classes},
                         {"text", look.shape.text},
+                        {"values", look.shape.values},
                         {"labels", look.labels},
                         {"mean", look.mean},
                         {"deviation", look.deviation}}}};
@@ -138,17 +141,35 @@ Place restore_place(Schedule& schedule, const LoadedCheckpoint& checkpoint, cons
     std::vector<std::pair<std::string, double>> state;
     for (const auto& [name, value] : json.at("schedule").items()) state.emplace_back(name, value.get<double>());
     schedule.load(state);
+    // Once accuracy was all there was.
+    using Best = std::map<std::string, double>;
     return {json.at("step"),
             json.at("epoch"),
             json.at("position"),
             json.at("train_seconds"),
-            json.at("best_accuracy"),
+            json.contains("best") ? json["best"].get<Best>() : Best{{"accuracy", json.at("best_accuracy")}},
             json.at("target_seconds"),
             json.value("bytes_sent", std::uint64_t{0})};
   } catch (const nlohmann::json::exception&) {
     throw DataError(fmt::format("{}: its metadata lacks where the run was", file));
   } catch (const DataError& error) {
     throw DataError(fmt::format("{}: {}; was it made with another --schedule?", file, error.what()));
+  }
+}
+
+void check_same_objective(const Objective& objective, const LoadedCheckpoint& checkpoint, const std::string& file) {
+  const auto json = story(checkpoint, file);
+  const auto check = [&](const char* key, std::string_view flag, const std::string& here) {
+    const auto there = json.value(key, here);  // older ones do not say
+    if (there == here) return;
+    throw ConfigError(fmt::format("{} {}: {} was made with {}; leave it out, or begin anew in another --out", flag,
+                                  here, file, there));
+  };
+  try {
+    check("loss", "--loss", objective.loss_text);
+    check("metric", "--metric", objective.first().name);
+  } catch (const nlohmann::json::exception&) {
+    throw DataError(fmt::format("{}: its metadata has no text where the loss and the metric are", file));
   }
 }
 
@@ -163,7 +184,7 @@ data::Look look_in(const LoadedCheckpoint& checkpoint, const std::string& file) 
   try {
     const auto& data = json.at("data");
     data::Look look{data.at("name"),
-                    {data.at("input"), data.at("classes"), data.at("text")},
+                    {data.at("input"), data.at("classes"), data.at("text"), data.value("values", std::int64_t{0})},
                     data.at("labels"),
                     data.at("mean"),
                     data.at("deviation")};

@@ -2,6 +2,7 @@
 // numbers need no keeping: they are a function of the seed and the place in the data.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -9,6 +10,7 @@
 #include "trireme/data/one.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/config.h"
+#include "trireme/train/objective.h"
 #include "trireme/train/optimizer.h"
 #include "trireme/train/schedule.h"
 
@@ -20,9 +22,9 @@ struct Place {
   std::int64_t epoch = 0;     // from 0
   std::int64_t position = 0;  // samples taken in this epoch, by all workers
   double train_seconds = 0;
-  double best_accuracy = 0;
-  double target_seconds = -1;    // when the target was reached; not yet: -1
-  std::uint64_t bytes_sent = 0;  // by the first worker
+  std::map<std::string, double> best = {};  // of each metric, by its key
+  double target_seconds = -1;               // when the target was reached; not yet: -1
+  std::uint64_t bytes_sent = 0;             // by the first worker
 };
 
 // Parameters and buffers by name, live. Frozen and shared ones too, each name once.
@@ -34,7 +36,7 @@ struct Keepsake {
 };
 inline constexpr std::string_view kOfModel = "model.", kOfOptimizer = "optimizer.";
 Keepsake keep(const NamedTensors& model, const NamedTensors& optimizer, const Schedule& schedule, const Place& place,
-              const Config& config, const data::Look& look);
+              const Config& config, const Objective& objective, const data::Look& look);
 // Those whose names begin with it, without it.
 NamedTensors tensors_under(const LoadedCheckpoint& checkpoint, std::string_view prefix);
 
@@ -42,6 +44,8 @@ NamedTensors tensors_under(const LoadedCheckpoint& checkpoint, std::string_view 
 void restore_model(torch::nn::Module& model, const LoadedCheckpoint& checkpoint, const std::string& file);
 Place restore(torch::nn::Module& model, Optimizer& optimizer, Schedule& schedule, const LoadedCheckpoint& checkpoint,
               const std::string& file);
+// Throws ConfigError where the checkpoint's run made something else small, or judged the best by another metric.
+void check_same_objective(const Objective& objective, const LoadedCheckpoint& checkpoint, const std::string& file);
 // Where the run was, and its schedule, alone.
 Place restore_place(Schedule& schedule, const LoadedCheckpoint& checkpoint, const std::string& file);
 // Rank 0's becomes everyone's: a checkpoint need only lie on its disk. Collective.

@@ -18,19 +18,18 @@ struct Column {
   std::string (*cell)(const EpochRow&);
 };
 
-std::string accuracy(const std::optional<double>& share) { return share ? per_cent(*share) : "-"; }
 std::string epoch_of(const EpochRow& row) { return fmt::format("{}/{}", row.epoch, row.epochs); }
 std::string loss_of(const EpochRow& row) { return loss_text(row.train_loss); }
-std::string train_of(const EpochRow& row) { return accuracy(row.train_accuracy); }
-std::string test_of(const EpochRow& row) { return accuracy(row.test_accuracy); }
+std::string train_of(const EpochRow& row) { return row.train_metric.value_or("-"); }
+std::string test_of(const EpochRow& row) { return row.test_metric.value_or("-"); }
 std::string lr_of(const EpochRow& row) { return fmt::format("{:.4g}", row.lr); }
 std::string rate_of(const EpochRow& row) { return grouped(row.samples_per_second); }
 std::string time_of(const EpochRow& row) { return duration_text(row.seconds); }
 
 constexpr std::array<Column, 7> kWide{{{"epoch", 7, epoch_of},
                                        {"train loss", 12, loss_of},
-                                       {"train acc", 11, train_of},
-                                       {"test acc", 10, test_of},
+                                       {"train {}", 11, train_of},
+                                       {"test {}", 10, test_of},
                                        {"lr", 10, lr_of},
                                        {"samples/s", 11, rate_of},
                                        {"time", 9, time_of}}};
@@ -45,9 +44,17 @@ std::span<const Column> columns_for(int width) {
 
 }  // namespace
 
-std::string epoch_heading(int width) {
+std::string epoch_heading(int width, std::string_view metric) {
+  // In what a column leaves of its width.
+  if (metric == "accuracy") metric = "acc";
   std::string line;
-  for (auto& column : columns_for(width)) line += fmt::format("{:>{}}", column.title, column.width);
+  for (auto& column : columns_for(width)) {
+    std::string title(column.title);
+    const auto at = title.find("{}");
+    const bool fits = at != title.npos && title.size() - 2 + metric.size() < static_cast<std::size_t>(column.width);
+    if (at != title.npos) fits ? title.replace(at, 2, metric) : title.erase(at - 1);
+    line += fmt::format("{:>{}}", title, column.width);
+  }
   return line + "\n";
 }
 
@@ -59,8 +66,8 @@ std::string epoch_cells(const EpochRow& row, int width) {
 
 std::string epoch_sentence(const EpochRow& row) {
   auto line = fmt::format("epoch {}: train loss {}", epoch_of(row), loss_of(row));
-  if (row.train_accuracy) line += fmt::format(", train accuracy {}", train_of(row));
-  if (row.test_accuracy) line += fmt::format(", test accuracy {}", test_of(row));
+  if (row.train_metric) line += fmt::format(", train {} {}", row.metric, train_of(row));
+  if (row.test_metric) line += fmt::format(", test {} {}", row.metric, test_of(row));
   return line + fmt::format(", lr {}, {} samples/s, {}\n", lr_of(row), rate_of(row), time_of(row));
 }
 

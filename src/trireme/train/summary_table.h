@@ -2,13 +2,15 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace trireme::train {
 
 struct EpochRow {
   int epoch = 1, epochs = 1;  // from 1
   double train_loss = 0;
-  std::optional<double> train_accuracy, test_accuracy;  // shares, 0 to 1
+  std::string metric = "accuracy";                       // in words
+  std::optional<std::string> train_metric, test_metric;  // "85.20%"
   double lr = 0;
   double samples_per_second = 0;  // over all workers
   double seconds = 0;
@@ -28,7 +30,8 @@ struct StepBreakdown {
 };
 
 // Lines end with a line feed and fit `width` from 38 columns on; narrow ones have fewer columns.
-std::string epoch_heading(int width);
+// `metric` as in a row.
+std::string epoch_heading(int width, std::string_view metric = "accuracy");
 std::string epoch_cells(const EpochRow& row, int width);
 // One line of words, for a log.
 std::string epoch_sentence(const EpochRow& row);

@@ -44,7 +44,7 @@ class Run {
         straggle_(config.straggle),
         samples_(sampler_options(config, work, crew_.rank(), crew_.size())),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
-        schedule_(make_schedule(config.schedule, schedule_options(config, steps_per_epoch_, crew_.size()))),
+        schedule_(make_schedule(config.schedule, schedule_options(config, work, steps_per_epoch_, crew_.size()))),
         body_(options.mesh ? std::make_unique<Body>(config, work, *options.mesh) : nullptr),
         strategy_(make_strategy(config, body_ ? body_->part() : *work.model, world_, options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
@@ -59,14 +59,15 @@ class Run {
     if (options.resume && strategy_->traits().owns_step) go_on();  // servers begin with it
     begin_strategy();
     if (options.resume && !strategy_->traits().owns_step) go_on();
-    const auto total = schedule_options(config, steps_per_epoch_, crew_.size()).total_steps - place_.step;
+    const auto total = schedule_options(config, work, steps_per_epoch_, crew_.size()).total_steps - place_.step;
     prediction_.emplace(config, world_, crew_, *strategy_, 4 * parameter_count(*work.model), total, options.predicted);
     start_feeding();
-    recorder_.emplace(config, everyone_, workers_.rank(), resumed_, options.verbosity);
+    recorder_.emplace(config, work.objective, everyone_, workers_.rank(), resumed_, options.verbosity);
     recorder_->begin_at(from_seconds_);
-    recorder_->set_chance(std::log(static_cast<double>(work.data.train->shape().classes)));
+    recorder_->set_chance(work.objective.loss->chance(work.data.train->shape().outputs()));
     if (workers_.rank() == 0) {
-      checkpoints_.emplace(config.out, static_cast<int>(config.keep_last), /*keep_best=*/true);
+      checkpoints_.emplace(config.out, static_cast<int>(config.keep_last), /*keep_best=*/true,
+                           work.objective.first().higher_is_better);
       checkpoints_->forget_after(resumed_ ? place_.step : -1);
     }
   }
@@ -168,8 +169,8 @@ class Run {
     const bool of_all = strategy_->traits().in_backward;
     const double share = of_all ? seen.samples / static_cast<double>(worker_.items().front().globally) : 1;
     part_.loss += outcome.loss * seen.samples;
-    part_.correct += outcome.accuracy * outcome.scored * share;
-    part_.scored += outcome.scored * share;
+    part_.score.sum += outcome.score.sum * share;
+    part_.score.of += outcome.score.of * share;
     part_.samples += seen.samples;
   }
 
@@ -256,12 +257,12 @@ class Run {
   void mark() {
     for (auto& learner : learners_) learner->gradients->drain();
     strategy_->settle();
-    std::array sums{part_.loss, part_.correct, part_.scored, part_.samples, asked_to_stop() ? 1.0 : 0.0};
+    std::array sums{part_.loss, part_.score.sum, part_.score.of, part_.samples, asked_to_stop() ? 1.0 : 0.0};
     crew_.sum(sums);
     if (last_ > 0) place_.train_seconds += now_seconds() - last_;
     sent_ += traffic() - before_;
     place_.bytes_sent = from_bytes_ + sent_;
-    part_ = {sums[0], sums[1], sums[2], sums[3], place_.bytes_sent};
+    part_ = {sums[0], {sums[1], sums[2]}, sums[3], place_.bytes_sent};
     stopped_ = stopped_ || sums[4] > 0;
     const double lr = rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
     // Short of the mark if they were stopped, or have made all their steps. What a worker took that has died since
@@ -276,7 +277,7 @@ class Run {
     part_.consensus = strategy_->report().consensus;
     recorder_->mark(place_, *test_, lr, part_, epoch_ends);
     part_ = {};
-    save(test_->accuracy);
+    save(test_->metrics.front());
     last_ = 0;  // what evaluation took is not training
     before_ = traffic();
     if (!stopped_ && !finished()) announce();
@@ -284,16 +285,23 @@ class Run {
 
   void judge() {
     test_ = measure();
-    schedule_->observe(test_->accuracy);
+    schedule_->observe(test_->metrics.front());
     consider();
   }
 
   // Whether that is the best so far, and what was aimed at.
   void consider() {
-    if (config_.target > 0 && place_.target_seconds < 0 && test_->accuracy >= config_.target) {
+    const auto& metrics = work_.objective.metrics;
+    if (config_.target > 0 && place_.target_seconds < 0 &&
+        metrics.front().kind->reaches(test_->metrics.front(), config_.target)) {
       place_.target_seconds = place_.train_seconds;
     }
-    place_.best_accuracy = std::max(place_.best_accuracy, test_->accuracy);
+    for (std::size_t k = 0; k < metrics.size(); ++k) {
+      const double value = test_->metrics[k];
+      if (!std::isfinite(value)) continue;
+      const auto [at, fresh] = place_.best.emplace(metrics[k].kind->key, value);
+      if (!fresh && metrics[k].kind->better(value, at->second)) at->second = value;
+    }
   }
 
   // What is under way is taken in, all workers agree, and the last weights are judged and kept.
@@ -315,7 +323,7 @@ class Run {
     strategy_->finish();
     if (more || !test_) test_ = measure();  // ended within an epoch, or had nothing to do
     consider();
-    if (more || place_.position > 0) save(test_->accuracy, std::move(own));
+    if (more || place_.position > 0) save(test_->metrics.front(), std::move(own));
     if (checkpoints_) checkpoints_->wait();
   }
 
@@ -345,13 +353,15 @@ class Run {
     }
     with_the_model([&] {
       if (world_.size() == crew_.size() || crew_.rank() == 0) {
-        found = evaluate(*learners_.first().work.model, *work_.data.test, work_.device, &world_);
+        found = evaluate(*learners_.first().work.model, work_.objective, *work_.data.test, work_.device, &world_);
       }
     });
     if (world_.size() < crew_.size()) {
-      std::array sums{found.loss, found.accuracy, static_cast<double>(found.samples)};
+      std::vector<double> sums{found.loss, static_cast<double>(found.samples)};
+      found.metrics.resize(work_.objective.metrics.size());
+      sums.insert(sums.end(), found.metrics.begin(), found.metrics.end());
       crew_.sum(sums);
-      found = {sums[0], sums[1], static_cast<std::int64_t>(sums[2])};
+      found = {sums[0], {sums.begin() + 2, sums.end()}, static_cast<std::int64_t>(sums[1])};
     }
     return found;
   }
@@ -403,7 +413,7 @@ class Run {
         to_optimizer(*strategy_, learner);
       }
       if (strategy_->traits().owns_step && body_) own = gather_tensors(everyone_, own);
-      auto kept = keep(learner.model_state(), learner.optimizer_state(), *schedule_, place_, config_,
+      auto kept = keep(learner.model_state(), learner.optimizer_state(), *schedule_, place_, config_, work_.objective,
                        data::look_of(work_.data));
       if (body_) kept.tensors = body_->whole(kept.tensors);
       if (!checkpoints_) return;
@@ -430,6 +440,7 @@ class Run {
     own_ = deal(loaded, everyone_, station());
     share(loaded, everyone_);
     own_.same_strategy = made_with(loaded, file_, *sync::Choice::parse(config_.strategy).kind);
+    check_same_objective(work_.objective, loaded, file_);
     place_ = learners_.first().load(*schedule_, loaded, file_);
     resumed_ = place_.step;
     from_seconds_ = place_.train_seconds;

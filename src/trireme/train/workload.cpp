@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <numeric>
 
@@ -21,7 +22,8 @@ data::Splits open_data(const Config& config) {
                                   .label_column = config.label_column,
                                   .length = config.length,
                                   .augment = config.augment,
-                                  .seed = static_cast<std::uint64_t>(config.seed)});
+                                  .seed = static_cast<std::uint64_t>(config.seed),
+                                  .targets = targets_for(config.loss)});
 }
 
 std::shared_ptr<models::Model> build_model(const Config& config, const data::Shape& shape) {
@@ -29,7 +31,7 @@ std::shared_ptr<models::Model> build_model(const Config& config, const data::Sha
   static std::mutex generator;
   std::lock_guard lock(generator);
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
-  return models::make_model(config.model, {shape.input, shape.classes, shape.text}, config.model_args);
+  return models::make_model(config.model, {shape.input, shape.outputs(), shape.text}, config.model_args);
 }
 
 Workload prepare(const Config& config, int local_rank) {
@@ -39,15 +41,28 @@ Workload prepare(const Config& config, int local_rank) {
     work.device = torch::Device(torch::kCUDA, static_cast<c10::DeviceIndex>(local_rank % torch::cuda::device_count()));
   }
   work.data = open_data(config);
+  work.objective = make_objective(config.loss, config.metric, work.data.train->shape(), work.data.name);
   work.model = build_model(config, work.data.train->shape());
   work.model->to(work.device);
   return work;
 }
 
-torch::Tensor first_samples(const Workload& work, std::int64_t count) {
+namespace {
+
+data::Batch first_batch(const Workload& work, std::int64_t count) {
   std::vector<std::int64_t> indices(static_cast<std::size_t>(std::min(count, work.data.train->size())));
   std::iota(indices.begin(), indices.end(), 0);
-  return work.data.train->get(indices).input.to(work.device);
+  return work.data.train->get(indices);
+}
+
+}  // namespace
+
+torch::Tensor first_samples(const Workload& work, std::int64_t count) {
+  return first_batch(work, count).input.to(work.device);
+}
+
+torch::Tensor first_targets(const Workload& work, std::int64_t count) {
+  return first_batch(work, count).target.to(work.device);
 }
 
 int compute_threads(const Config& config, int workers_started) {
@@ -72,15 +87,11 @@ void set_compute_threads(int threads) {
   if (void* set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads")) reinterpret_cast<void (*)(int)>(set)(threads);
 }
 
-torch::Tensor loss_of(const torch::Tensor& output, const torch::Tensor& target) {
-  auto scores = output.dim() == 3 ? output.flatten(0, 1) : output;
-  return torch::cross_entropy_loss(scores, target.flatten());
-}
-
-Score score_of(const torch::Tensor& output, const torch::Tensor& target) {
+Score score_of(const Objective& objective, const torch::Tensor& output, const torch::Tensor& target) {
   torch::NoGradGuard no_grad;
-  auto right = output.argmax(-1).eq(target).sum();
-  return {right.item<double>(), static_cast<double>(target.numel())};
+  std::array<double, 2> sums{};
+  if (const auto* metric = objective.while_training()) metric->add(output, target, sums);
+  return {sums[0], sums[1]};
 }
 
 std::size_t parameter_count(const torch::nn::Module& model) {

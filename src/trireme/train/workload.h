@@ -1,4 +1,4 @@
-// What a run works on: its data, its model, its device.
+// What a run works on: its data, its model, its device, and what it makes small.
 #pragma once
 #include <torch/torch.h>
 
@@ -7,6 +7,7 @@
 #include "trireme/data/dataset.h"
 #include "trireme/models/model.h"
 #include "trireme/train/config.h"
+#include "trireme/train/objective.h"
 
 namespace trireme::train {
 
@@ -14,6 +15,7 @@ struct Workload {
   data::Splits data;
   std::shared_ptr<models::Model> model;  // shared: LibTorch's modules are
   torch::Device device = torch::kCPU;
+  Objective objective;
 };
 
 // Opens the data and builds the model from the seed; the same on every worker. `local_rank` picks the CUDA device.
@@ -23,8 +25,9 @@ Workload prepare(const Config& config, int local_rank = 0);
 std::shared_ptr<models::Model> build_model(const Config& config, const data::Shape& shape);
 data::Splits open_data(const Config& config);
 
-// The inputs of the first training samples, as many as there are of so many, on the device.
+// The inputs of the first training samples, as many as there are of so many, on the device; and their targets.
 torch::Tensor first_samples(const Workload& work, std::int64_t count);
+torch::Tensor first_targets(const Workload& work, std::int64_t count);
 
 // Compute threads of one of the workers that were started together: what was asked for, or its share of its host's
 // cores; 1 with --deterministic, where the number of threads must not depend on the number of workers.
@@ -35,12 +38,11 @@ void take_place(const Config& config, int worker, int workers_started);
 // For LibTorch and its BLAS, of the calling thread and all later ones.
 void set_compute_threads(int threads);
 
-// The mean loss of a piece, and how many of its predictions are right (of how many).
-torch::Tensor loss_of(const torch::Tensor& output, const torch::Tensor& target);
+// The sums of the metric that is told while training; zeros where none is.
 struct Score {
-  double correct = 0, of = 0;
+  double sum = 0, of = 0;
 };
-Score score_of(const torch::Tensor& output, const torch::Tensor& target);
+Score score_of(const Objective& objective, const torch::Tensor& output, const torch::Tensor& target);
 
 std::size_t parameter_count(const torch::nn::Module& model);
 

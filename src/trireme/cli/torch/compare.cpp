@@ -54,16 +54,24 @@ class Checker {
     train::make_optimizer(config.optimizer, {});
     train::make_schedule(config.schedule, {.total_steps = 100, .steps_per_epoch = 10});
     auto whole = train::to_json(config);
-    auto data = whole["data"].dump();
+    auto data = whole["data"].dump() + config.loss;
     if (data != opened_) {
       shape_ = train::open_data(config).train->shape();
       opened_ = data;
     }
+    const auto objective = train::make_objective(config.loss, config.metric, shape_, config.data);
+    if (metric_.empty()) metric_ = objective.first().key;
+    if (metric_ != objective.first().key) {
+      throw ConfigError(fmt::format("variants are judged by {} and {}; name one for all with --metric",
+                                    train::compared_by(metric_).title, objective.first().title));
+    }
     if (seen_.insert(data + whole["model"].dump()).second) train::build_model(config, shape_);
   }
 
+  train::ComparedBy metric() const { return train::compared_by(metric_); }
+
  private:
-  std::string opened_;
+  std::string opened_, metric_;
   data::Shape shape_;
   std::set<std::string> seen_;
 };
@@ -97,6 +105,7 @@ void run(CompareOptions& options) {
   auto seeds = parse_integer(options.seeds, "--seeds", 1, 1000);
   Checker checker;
   auto comparison = train::plan_comparison(base, options.vary, seeds, std::ref(checker));
+  comparison.by = checker.metric();
   auto folder = base.out.empty() ? compare_folder() : base.out;
   heed_signals();
   CompareScreen screen(comparison, train::screen_of(STDERR_FILENO), options.quiet || options.json);

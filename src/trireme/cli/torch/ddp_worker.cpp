@@ -42,10 +42,10 @@ class Trainer {
 
   void run(std::string_view mode) {
     if (mode == "step") {
-      train::loss_of(model_->forward(x_), y_).backward();
+      torch::cross_entropy_loss(model_->forward(x_), y_).backward();
     } else {
       auto quiet = net_.no_sync();
-      train::loss_of(model_->forward(x_), y_).backward();
+      torch::cross_entropy_loss(model_->forward(x_), y_).backward();
       if (mode == "barrier") world_.barrier();
     }
     optimizer_->step(1e-4);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -60,7 +59,9 @@ class AsTrained final : public data::Dataset {
 
 std::string describe(const data::Shape& shape) {
   if (shape.text) return fmt::format("texts of {} symbols", shape.classes);
-  return fmt::format("samples of {} in {} classes", fmt::join(shape.input, "x"), shape.classes);
+  const auto input = fmt::format("{}", fmt::join(shape.input, "x"));
+  if (shape.values > 0) return fmt::format("samples of {} with {} numbers to predict", input, shape.values);
+  return fmt::format("samples of {} in {} classes", input, shape.classes);
 }
 
 // What is tested on; throws unless the model can take it.
@@ -74,7 +75,8 @@ std::shared_ptr<const data::Dataset> open_test(const EvalOptions& options, Train
   name = splits.name;
   const auto &here = splits.test->shape(), &there = trained.look.shape;
   const bool renamed = other && here.text && !splits.labels.empty() && !trained.look.labels.empty();
-  if (here.text != there.text || here.input != there.input || (here.classes != there.classes && !renamed)) {
+  if (here.text != there.text || here.input != there.input || (here.classes != there.classes && !renamed) ||
+      here.values != there.values) {
     throw ConfigError(fmt::format("{} has {}, but {} was trained on {}", splits.name, describe(here),
                                   trained.config.model, describe(there)));
   }
@@ -103,20 +105,27 @@ void run(const EvalOptions& options) {
   std::string name;
   auto set = open_test(options, trained, name);
   train::ByClass by_class;
-  const bool table = !options.json && !trained.look.shape.text;
-  auto result = train::evaluate(*trained.model, *set, trained.device, nullptr, table ? &by_class : nullptr);
+  const bool table = !options.json && trained.look.shape.classes > 0 && !trained.look.shape.text;
+  const auto& metrics = trained.objective.metrics;
+  auto result =
+      train::evaluate(*trained.model, trained.objective, *set, trained.device, nullptr, table ? &by_class : nullptr);
   if (options.json) {
-    nlohmann::ordered_json line{{"checkpoint", trained.file}, {"step", trained.step}, {"data", name},
-                                {"samples", result.samples},  {"loss", result.loss},  {"accuracy", result.accuracy}};
-    if (trained.look.shape.text) line["perplexity"] = std::exp(result.loss);
+    nlohmann::ordered_json line{{"checkpoint", trained.file},
+                                {"step", trained.step},
+                                {"data", name},
+                                {"samples", result.samples},
+                                {"loss", result.loss}};
+    for (std::size_t k = 0; k < metrics.size(); ++k) line[metrics[k].kind->key] = result.metrics[k];
     std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
     return;
   }
   fmt::print("checkpoint  {}, step {}\n", trained.file, trained.step);
   fmt::print("data        {}, {} test samples\n", name, result.samples);
-  fmt::print("accuracy    {:.2f}%\n", 100 * result.accuracy);
-  fmt::print("loss        {:.4f}\n", result.loss);
-  if (trained.look.shape.text) fmt::print("perplexity  {:.2f}\n", std::exp(result.loss));
+  const auto print = [&](std::string_view what, const std::string& value) { fmt::print("{:<10}  {}\n", what, value); };
+  for (std::size_t k = 0; k < metrics.size(); ++k) {
+    if (metrics[k].asked) print(metrics[k].kind->title, metrics[k].kind->text(result.metrics[k]));
+    if (k == 0) print("loss", fmt::format("{:.4f}", result.loss));
+  }
   if (table) print_table(by_class, trained.look.labels);
 }
 
@@ -132,6 +141,8 @@ void add_eval(CLI::App& app) {
   command->add_option("--data", options->data, "other data of the same shape (default: the run's, its test part)")
       ->type_name("");
   command->add_option("--data-root", options->data_root, "where named data sets lie, as ROOT/NAME")->type_name("DIR");
+  command->add_option("--metric", options->trained.metric, "NAME[,NAME…], as of trireme train (the run's)")
+      ->type_name("");
   command->add_option("--checkpoint", options->trained.checkpoint, "best or last (best)")->type_name("");
   command->add_option("--device", options->trained.device, "cpu or cuda (as the run, where it is here)")->type_name("");
   command->add_option("--threads", options->trained.threads, "compute threads (0: every core)")->type_name("N");

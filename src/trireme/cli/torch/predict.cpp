@@ -21,6 +21,7 @@ struct PredictOptions {
   TrainedOptions trained;
   std::vector<std::string> files;
   std::int64_t top = 3, tokens = 200;
+  bool top_given = false;
   std::uint64_t seed = 1;
   std::string temperature = "1";
   bool json = false;
@@ -58,6 +59,27 @@ void print_judgement(const PredictOptions& options, const data::Look& look, cons
   std::cout << text_of(line) << '\n';
 }
 
+// The numbers of one sample; where targets were 0 or 1, how likely each is 1.
+void print_values(const PredictOptions& options, bool likely, const std::string& file, std::int64_t index,
+                  const std::string& changed, const torch::Tensor& outputs) {
+  std::vector<double> values;
+  for (std::int64_t k = 0; k < outputs.size(0); ++k) values.push_back(outputs[k].item<double>());
+  if (!options.json) {
+    std::cout << file << (index < 0 ? "" : fmt::format("[{}]", index)) << ": ";
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      std::cout << (k == 0 ? "" : ", ")
+                << (likely ? fmt::format("{:.1f}%", 100 * values[k]) : fmt::format("{:g}", values[k]));
+    }
+    std::cout << '\n';
+    return;
+  }
+  nlohmann::ordered_json line{{"file", file}};
+  if (index >= 0) line["index"] = index;
+  line[likely ? "probabilities" : "values"] = values;
+  if (!changed.empty()) line["note"] = changed;
+  std::cout << text_of(line) << '\n';
+}
+
 // Training refuses such values too.
 void check_finite_input(const data::ReadSamples& read, const std::string& file) {
   const auto places = read.input.isfinite().logical_not().nonzero();
@@ -75,9 +97,20 @@ void judge(const PredictOptions& options, Trained& trained, const std::string& f
   if (!read.changed.empty() && !options.json) fmt::print(stderr, "trireme: {}: {}\n", file, read.changed);
   for (std::int64_t at = 0; at < read.input.size(0); at += kBatch) {
     auto batch = read.input.narrow(0, at, std::min(kBatch, read.input.size(0) - at)).to(trained.device);
-    auto probabilities = torch::softmax(trained.model->forward(batch), -1).to(torch::kCPU);
+    auto outputs = trained.model->forward(batch).to(torch::kCPU);
+    const auto index = [&](std::int64_t k) { return read.many ? at + k : -1; };
+    if (trained.look.shape.values > 0) {
+      const bool likely = trained.objective.targets == data::Targets::zero_one;
+      if (likely) outputs = torch::sigmoid(outputs);
+      outputs = outputs.reshape({outputs.size(0), -1});
+      for (std::int64_t k = 0; k < outputs.size(0); ++k) {
+        print_values(options, likely, file, index(k), read.changed, outputs[k]);
+      }
+      continue;
+    }
+    const auto probabilities = torch::softmax(outputs, -1);
     for (std::int64_t k = 0; k < probabilities.size(0); ++k) {
-      print_judgement(options, trained.look, file, read.many ? at + k : -1, read.changed, probabilities[k]);
+      print_judgement(options, trained.look, file, index(k), read.changed, probabilities[k]);
     }
   }
 }
@@ -127,6 +160,9 @@ void run(const PredictOptions& options) {
   if (!(temperature >= 0)) throw ConfigError(fmt::format("--temperature: {} is below 0", options.temperature));
   train::check_threads(options.trained.threads);
   auto trained = load_trained(options.trained);
+  if (options.top_given && trained.look.shape.classes == 0) {
+    throw ConfigError(fmt::format("--top: {} predicts numbers, and no classes; leave it out", trained.file));
+  }
   torch::NoGradGuard no_grad;
   int code = 0;
   for (const auto& file : options.files) {
@@ -170,7 +206,10 @@ void add_predict(CLI::App& app) {
   command->add_option("--device", options->trained.device, "cpu or cuda (as the run, where it is here)")->type_name("");
   command->add_option("--threads", options->trained.threads, "compute threads (0: every core)")->type_name("N");
   command->add_flag("--json", options->json, "print one JSON object per line");
-  command->callback([options] { run(*options); });
+  command->callback([options, command] {
+    options->top_given = command->count("--top") > 0;
+    run(*options);
+  });
 }
 
 }  // namespace trireme::cli

@@ -8,10 +8,12 @@
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/models/model.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/pipeline/schedule.h"
 #include "trireme/plan/mesh_shape.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/idle_settings.h"
+#include "trireme/train/objective.h"
 
 namespace trireme::cli {
 namespace {
@@ -37,6 +39,9 @@ std::string names_of(const Kinds& kinds) {
 // The names of a closed set that a text ends before: "one of".
 std::string choices_of(std::string_view key) {
   if (key == "model.name") return names_of(models::models());
+  if (key == "train.loss") return names_of(train::losses());
+  if (key == "train.metric") return names_of(train::metrics());
+  if (key == "train.optimizer") return names_of(optim::optimizers());
   if (key == "sync.strategy") return names_of(sync::strategies());
   if (key == "sync.compress") return names_of(compress::codecs());
   if (key == "parallel.pipeline") return names_of(pipelines::kinds());

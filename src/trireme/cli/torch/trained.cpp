@@ -64,6 +64,15 @@ Trained load_trained(const TrainedOptions& options) {
   trained.step = loaded.step;
   train::merge(trained.config, train::config_of(loaded, trained.file), trained.file);
   trained.look = train::look_in(loaded, trained.file);
+  const bool text = trained.look.shape.text;
+  if (!options.metric.empty()) {
+    trained.config.metric = options.metric;
+  } else if (text && trained.config.metric == "auto") {
+    trained.config.metric = "accuracy,perplexity";
+  }
+  if (trained.config.loss == "auto" && trained.look.shape.values > 0) trained.config.loss = "mse";
+  trained.objective =
+      train::make_objective(trained.config.loss, trained.config.metric, trained.look.shape, trained.look.name);
   trained.device = device_for(options, trained.config);
   train::set_compute_threads(options.threads > 0 ? static_cast<int>(options.threads) : net::usable_cores());
   trained.model = train::build_model(trained.config, trained.look.shape);

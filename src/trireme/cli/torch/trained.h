@@ -6,14 +6,16 @@
 #include "trireme/data/one.h"
 #include "trireme/models/model.h"
 #include "trireme/train/config.h"
+#include "trireme/train/objective.h"
 
 namespace trireme::cli {
 
 struct Trained {
   std::string file;  // the checkpoint
   std::int64_t step = 0;
-  train::Config config;  // as the run was told
-  data::Look look;       // of the data it learned from
+  train::Config config;        // as the run was told
+  data::Look look;             // of the data it learned from
+  train::Objective objective;  // as of the run
   std::shared_ptr<models::Model> model;
   torch::Device device = torch::kCPU;
 };
@@ -23,6 +25,7 @@ struct TrainedOptions {
   std::string checkpoint = "best";  // or last
   std::string device;               // cpu, cuda; empty: cuda where the run had it and it is here
   std::int64_t threads = 0;         // 0: every core
+  std::string metric;               // as --metric; empty: the run's
 };
 
 // The weights of that checkpoint, in evaluation mode. `best` is the last where none was found best yet; a broken one is

@@ -1,0 +1,64 @@
+// What a model is trained to make small: the list of losses, and how one is chosen: NAME[:key=value,…].
+#pragma once
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/base/settings.h"
+#include "trireme/data/open.h"
+
+namespace trireme {
+class TensorParallel;
+}
+
+namespace trireme::train {
+
+// Stateless; called by several learners at once.
+class Loss {
+ public:
+  virtual ~Loss() = default;
+  // The mean over the samples, a scalar with a gradient: means of the parts of a batch, weighted by their samples, must
+  // be the mean of the batch. `output` is what the model gave, `target` as in data::Batch.
+  virtual torch::Tensor operator()(const torch::Tensor& output, const torch::Tensor& target) const = 0;
+  // The same where the last layer is split over workers. Here the outputs are gathered first. Collective.
+  virtual torch::Tensor in_parts(const TensorParallel& layers, const torch::Tensor& output,
+                                 const torch::Tensor& target) const;
+  // What it is for one who knows nothing but the number of outputs; 0: that cannot be told.
+  virtual double chance(std::int64_t /*outputs*/) const { return 0; }
+};
+
+struct LossKind {
+  std::string name;
+  std::string summary;  // one line
+  std::vector<Setting> settings;
+  data::Targets targets = data::Targets::classes;  // what it is of: classes, values or zero_one
+  std::string metric;                              // that judges by default
+  std::function<std::shared_ptr<const Loss>(const Values& values)> make;
+};
+
+// All of them, in the order of the documentation. A program may add its own: before training starts, on one thread.
+std::vector<LossKind>& losses();
+
+struct LossChoice {
+  const LossKind* kind = nullptr;
+  Values values;
+  // Throws ConfigError that lists the valid names, settings or values.
+  static LossChoice parse(std::string_view text);
+  // "cross-entropy:smoothing=0.1", with every setting.
+  std::string text() const { return kind->name + values.text(); }
+};
+
+// "auto": nothing, as the data decides; else as LossChoice::parse.
+std::optional<LossChoice> chosen_loss(std::string_view text);
+
+// The output in the shape of the target: of one number per sample [n] and [n, 1] are the same. Throws ConfigError where
+// they are not as many numbers.
+torch::Tensor as_target(const torch::Tensor& output, const torch::Tensor& target);
+
+}  // namespace trireme::train
