@@ -6,6 +6,7 @@
 #include <array>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/compress/rules.h"
 #include "trireme/pipeline/schedule.h"
 
@@ -58,7 +59,7 @@ void check_codec(const Together& chosen, const sync::Choice& strategy) {
 void check_optimizer(std::string_view flag, const Together& chosen) {
   constexpr std::array<std::string_view, 3> kAble{"sgd", "adam", "adamw"};
   if (std::ranges::find(kAble, chosen.optimizer) != kAble.end()) return;
-  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, chosen.optimizer, "sgd, adam, adamw"));
+  not_one_of(flag, chosen.optimizer, kAble);
 }
 
 // A schedule whose stages step by themselves.

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 #include "trireme/train/optimizers/per_parameter.h"
 
 namespace trireme::train {
@@ -46,7 +48,8 @@ std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTens
     check(name, options);
     return entry.make(parameters, options);
   }
-  throw ConfigError(fmt::format("no optimizer is called {}; there are {}", name, fmt::join(names, ", ")));
+  throw ConfigError(fmt::format("no optimizer is called {}; {}there are {}", clipped(name), did_you_mean(name, names),
+                                fmt::join(names, ", ")));
 }
 
 }  // namespace trireme::train
