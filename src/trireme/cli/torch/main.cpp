@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "trireme/base/file_limit.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/program.h"
 #include "trireme/cli/torch/command.h"
@@ -18,6 +19,7 @@ const std::vector<std::string>& program_arguments() { return given_arguments; }
 
 int main(int argc, char** argv) {
   trireme::avoid_amx();
+  trireme::report_file_limit();
   CLI::App app{"Trireme: distributed deep-learning training for C++ on LibTorch", "trireme"};
   app.require_subcommand(1);
   trireme::cli::add_train(app);
