@@ -91,7 +91,7 @@ TEST(CheckCommand, AnswersBadInputWithOneLine) {
   expect("--ranks 0", "--ranks: '0'");
   expect("--ranks 1..x", "--ranks: 'x'");
   expect("--ranks 1000", "--ranks: 1000 is too many; up to 128 are checked");
-  expect("--algorithm rung", "no algorithm 'rung'; there are: direct,");
+  expect("--algorithm rung", "no algorithm 'rung'; did you mean ring? there are: direct,");
   expect("--collective all", "unknown collective 'all'");
   expect("--collective barrier --algorithm ring", "no algorithm 'ring' for barrier");
   expect("--algorithm pipeline:2f2b", "no pipeline '2f2b'; there are: gpipe, 1f1b,");

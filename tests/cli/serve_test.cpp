@@ -36,5 +36,23 @@ TEST(ServeCommand, ACoordinatorSaysWhereItIs) {
   EXPECT_NE(program.wait(10), -1);
 }
 
+TEST(ServeCommand, AServerOfAnotherKeyIsNamedByTheCoordinator) {
+  Started coordinator({"serve", "--coordinate", "--at", "127.0.0.1:0"},
+                      {.env = {{"TRIREME_KEY", std::string(64, 'a')}}});
+  const std::string said = "TRIREME_PS=";
+  ASSERT_TRUE(coordinator.wait_for_output("TRIREME_PS=127.0.0.1:"));
+  ASSERT_TRUE(coordinator.wait_for_output("\n"));
+  const auto out = coordinator.out();
+  const auto at = out.find(said) + said.size();
+  const auto place = out.substr(at, out.find_first_of(" \n", at) - at);
+  Started other({"serve", "--at", place}, {.env = {{"TRIREME_KEY", std::string(64, 'b')}}});
+  EXPECT_EQ(other.wait(10), 5);
+  EXPECT_THAT(other.err(), testing::HasSubstr("does not accept our key"));
+  coordinator.kill(SIGTERM);
+  EXPECT_NE(coordinator.wait(10), -1);
+  EXPECT_THAT(coordinator.err(),
+              testing::ContainsRegex("parameter server: refused 127.0.0.1:[0-9]+: the job keys differ\n"));
+}
+
 }  // namespace
 }  // namespace trireme::test

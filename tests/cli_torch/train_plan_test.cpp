@@ -1,4 +1,6 @@
 // Runs that follow a plan, and what every run says of its own steps.
+#include <sched.h>
+
 #include "tests/cli_torch/training.h"
 
 namespace trireme::test {
@@ -47,6 +49,26 @@ TEST(TrainByPlan, RefusesWhatContradicts) {
   const auto wrong = plan_file(folder / "wrong.json", {{"sync.strategi", "allreduce"}});
   expect_refusal(run(tiny(folder / "run", {"--plan", wrong})), 7, "sync.strategi");
   EXPECT_FALSE(fs::exists(folder / "run"));
+}
+
+TEST(TrainByPlan, WarnsOfFewerCoresThanWorkers) {
+  ScratchFolder folder;
+  cpu_set_t all, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);
+  CPU_ZERO(&one);
+  for (int core = 0; core < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++core) {
+    if (CPU_ISSET(core, &all)) CPU_SET(core, &one);
+  }
+  const auto plan = plan_file(folder / "plan.json", {{"run.workers", "2"}});
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const auto few = run_well(tiny(folder / "few", {"--plan", plan}));
+  const auto alone = run_well(tiny(folder / "alone", {"--plan", plan_file(folder / "1.json", {{"run.workers", "1"}})}));
+  ASSERT_EQ(sched_setaffinity(0, sizeof all, &all), 0);
+  const std::string warning = "trireme: warning: " + plan + ": 2 workers share the 1 core of this host";
+  const auto at = few.err.find(warning);
+  EXPECT_NE(at, few.err.npos) << few.err;
+  EXPECT_EQ(few.err.find("warning: ", at + warning.size()), few.err.npos) << few.err;  // once, not by each worker
+  EXPECT_THAT(alone.err, Not(HasSubstr("warning")));
 }
 
 TEST(TrainByPlan, EveryRunPredictsItself) {

@@ -21,7 +21,8 @@ TEST(Collective, NamesAreParsedInEverySpelling) {
   EXPECT_EQ(parse_collective("allreduce"), Collective::all_reduce);
   EXPECT_EQ(parse_collective("alltoall"), Collective::all_to_all);
   EXPECT_THAT([] { parse_collective("all-produce"); },
-              ThrowsMessage<ConfigError>(HasSubstr("unknown collective 'all-produce'; there are: broadcast,")));
+              ThrowsMessage<ConfigError>(
+                  HasSubstr("unknown collective 'all-produce'; did you mean all-reduce? there are: broadcast,")));
   EXPECT_THROW(parse_collective(""), ConfigError);
 }
 

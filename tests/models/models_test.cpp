@@ -217,13 +217,14 @@ TEST(ModelShapes, AreFree) {
 TEST(ModelErrors, AreOneLine) {
   Shape image{{1, 28, 28}, 10};
   EXPECT_EQ(error_of("lenett", image),
-            "no model is called lenett; there are mlp, mlp-wide, lenet, alexnet-small, vgg11, resnet18, resnet32, "
+            "no model is called lenett; did you mean lenet? there are mlp, mlp-wide, lenet, alexnet-small, vgg11, "
+            "resnet18, resnet32, "
             "resnet50, lstm-lm, gpt-small, and TorchScript files (*.pt)");
   EXPECT_EQ(error_of("lenet", {{784}, 10}), "model lenet: takes images (channels x height x width), not 784");
   EXPECT_EQ(error_of("lenet", {{1, 8, 28}, 10}), "model lenet: takes images of at least 12x12 pixels, not 8x28");
   EXPECT_EQ(error_of("lenet", image, {{"width", "3"}}), "model lenet: takes no arguments, not width");
   EXPECT_EQ(error_of("mlp", image, {{"widht", "3"}}),
-            "model mlp: has no argument widht; it takes width, layers, dropout");
+            "model mlp: has no argument widht; did you mean width? it takes width, layers, dropout");
   EXPECT_EQ(error_of("mlp", image, {{"width", "3x"}}), "model mlp: width=3x must be a whole number from 1 to 1048576");
   EXPECT_EQ(error_of("mlp", image, {{"dropout", "1"}}), "model mlp: dropout=1 must be a number from 0 to below 1");
   EXPECT_EQ(error_of("vgg11", image, {{"bn", "yes"}}), "model vgg11: bn=yes must be true or false");

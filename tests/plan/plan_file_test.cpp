@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/plan/simulate.h"
 
 namespace trireme::plan::plan_file_test {
 namespace {
@@ -76,6 +78,18 @@ TEST(PlanFile, IsReadAsItWasWritten) {
   EXPECT_EQ(to_json(read), to_json(plan));
 }
 
+TEST(PlanFile, TakesAllThatASimulationSays) {
+  Simulated all;
+  all.stale = {{0, 3}};
+  all.link = 0;
+  all.traffic.bytes = {1};
+  all.memory_bytes = 1;
+  all.workers.resize(2);
+  auto plan = example();
+  plan.prediction = to_json(all).dump();
+  EXPECT_EQ(error_of(to_json(plan)), "");
+}
+
 TEST(PlanFile, ErrorsNameFileLineAndKey) {
   const std::string good = to_json(example());
   auto changed = [&](std::string_view from, std::string_view to) {
@@ -96,6 +110,12 @@ TEST(PlanFile, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of("[]"), HasSubstr("plan.json:1: an object"));
   EXPECT_THAT(error_of("{\n\n\"a\": }"), HasSubstr("plan.json:3: no valid JSON"));
   EXPECT_THROW(load_plan("/nonexistent/plan.json"), DataError);
+  EXPECT_THAT(changed("\"bytes_sent\": 7", "\"bytes_snet\": 7"),
+              HasSubstr("prediction.bytes_snet: no such key; did you mean bytes_sent? "));
+  EXPECT_THAT(changed("\"step\": 125.0", "\"step\": 125.0, \"stepp\": 1"),
+              HasSubstr("breakdown_ms.stepp: no such key"));
+  EXPECT_THAT(changed("0.125", "0.125, \"step_s\": 3"), HasSubstr(": the key 'step_s' is there twice"));
+  EXPECT_THAT(changed("0.125", "1e999"), testing::MatchesRegex("plan.json:[0-9]+: the number 1e999 is too large"));
 }
 
 TEST(PlanFile, WhateverIsCutOffIsRefused) {

@@ -334,7 +334,8 @@ TEST(TrainOptimizer, RefusesWhatCannotBe) {
     }
     return "no error";
   };
-  EXPECT_EQ(error_of("sgdd", {}), "no optimizer is called sgdd; there are sgd, adam, adamw, lars, lamb");
+  EXPECT_EQ(error_of("sgdd", {}),
+            "no optimizer is called sgdd; did you mean sgd? there are sgd, adam, adamw, lars, lamb");
   EXPECT_EQ(error_of("sgd", {.momentum = 1}), "optimizer sgd: momentum must be from 0 to below 1, not 1");
   EXPECT_EQ(error_of("sgd", {.momentum = 0, .nesterov = true}), "optimizer sgd: nesterov needs a momentum above 0");
   EXPECT_EQ(error_of("adam", {.nesterov = true}), "optimizer adam: nesterov is for sgd alone");

@@ -198,6 +198,34 @@ TEST(Progress, QuietIsOneLineSilentIsNone) {
   }
 }
 
+// Also where the name of the folder does not fit beside its label.
+TEST(Progress, HeaderMessagesAndSummaryKeepToTheWidth) {
+  for (const int width : {40, 60, 80}) {
+    std::ostringstream out;
+    Progress progress(out, terminal(width));
+    auto long_one = header();
+    long_one.out = "runs/20261116-085632-lenet-fashion-mnist";
+    long_one.strategy = "local-sgd:H=8,outer=nesterov,warmup=0.5";
+    long_one.optimizer = "sgd, lr 0.1, one-cycle; because of the strategy or codec momentum 0.5, 2 times the rate";
+    progress.header(long_one);
+    progress.message("step: predicted 9.03 ms, measured 8.08 ms (-10.5 %), and some more that is said of it");
+    auto last = summary();
+    last.out = long_one.out;
+    progress.summary(last);
+    std::istringstream lines(out.str());
+    for (std::string line; std::getline(lines, line);) {
+      if (line.ends_with(':')) line.pop_back();  // of a path as wide as the terminal
+      EXPECT_LE(display_width(line), width) << line;
+    }
+    EXPECT_NE(out.str().find(long_one.out), std::string::npos);
+  }
+  EXPECT_EQ(labelled("out", 11, "runs/20261116-085632-lenet-fashion-mnist", 40),
+            "out\nruns/20261116-085632-lenet-fashion-mnist\n");
+  EXPECT_EQ(labelled("out", 11, "runs/20261116-085632-lenet-mnist", 40),
+            "out\n        runs/20261116-085632-lenet-mnist\n");
+  EXPECT_EQ(labelled("", 4, "abcdefgh i", 6), "abcdefgh\n    i\n");
+}
+
 TEST(Progress, MeasuresTextInColumns) {
   EXPECT_EQ(display_width("abc"), 3);
   EXPECT_EQ(display_width("é"), 1);

@@ -21,7 +21,7 @@ TEST(RunFile, ReturnsWhatItWasGiven) {
   EXPECT_EQ(content(path).back(), '\n');
   put(path, "{\"a\":");
   EXPECT_THAT(message_of<DataError>([&] { read_run_file(path); }),
-              testing::EndsWith("run.json: no valid JSON at byte 6"));
+              testing::EndsWith("run.json:1: no valid JSON at byte 6"));
   put(path, "[]");
   EXPECT_THAT(message_of<DataError>([&] { read_run_file(path); }), testing::EndsWith("run.json: no JSON object"));
   EXPECT_THAT(message_of<DataError>([&] { read_run_file(folder / "no"); }), testing::HasSubstr("No such file"));

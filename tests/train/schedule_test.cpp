@@ -132,7 +132,7 @@ TEST(TrainSchedule, RefusesWhatCannotBe) {
     return "no error";
   };
   EXPECT_EQ(error_of("cosin", kOptions),
-            "no schedule is called cosin; there are constant, step, cosine, one-cycle, plateau");
+            "no schedule is called cosin; did you mean cosine? there are constant, step, cosine, one-cycle, plateau");
   EXPECT_EQ(error_of("step:3,x", kOptions), "schedule step: 'x' is not a number");
   EXPECT_EQ(error_of("step:", kOptions), "schedule step: '' is not a number");
   EXPECT_THAT(error_of("step", kOptions), HasSubstr("step:30,60,0.1"));

@@ -1,8 +1,11 @@
 #include "trireme/base/dtype.h"
 
-#include <string>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 
 namespace trireme {
 namespace {
@@ -12,12 +15,11 @@ constexpr std::string_view kOpNames[] = {"sum", "avg", "min", "max", "prod", "ba
 
 template <typename Enum, std::size_t N>
 Enum parse(std::string_view text, const std::string_view (&names)[N], const char* what) {
-  std::string valid;
   for (std::size_t i = 0; i < N; ++i) {
     if (text == names[i]) return static_cast<Enum>(i);
-    valid += (i ? ", " : "") + std::string(names[i]);
   }
-  throw ConfigError("unknown " + std::string(what) + " '" + std::string(text) + "'; one of: " + valid);
+  throw ConfigError(fmt::format("unknown {} '{}'; {}one of: {}", what, clipped(text), did_you_mean(text, names),
+                                fmt::join(names, ", ")));
 }
 
 }  // namespace

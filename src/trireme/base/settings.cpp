@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/split.h"
+#include "trireme/base/text.h"
 
 namespace trireme {
 namespace {
@@ -28,11 +30,20 @@ std::optional<std::int64_t> read_integer(std::string_view text) {
 
 const Setting& find_setting(std::string_view what, std::span<const Setting> settings, std::string_view name) {
   std::string known;
+  std::vector<std::string_view> names;
   for (const Setting& setting : settings) {
     if (setting.name == name) return setting;
+    names.push_back(setting.name);
     known += fmt::format("{}{}={} ({})", known.empty() ? "" : ", ", setting.name, setting.fallback, setting.help);
   }
-  throw ConfigError(fmt::format("{} has no setting '{}'; it has {}", what, name, known.empty() ? "none" : known));
+  throw ConfigError(fmt::format("{} has no setting '{}'; {}it has {}", what, clipped(name), did_you_mean(name, names),
+                                known.empty() ? "none" : known));
+}
+
+// "; did you mean auto?"
+std::string meant(std::span<const std::string_view> words, std::string_view value) {
+  const auto near = nearest(value, words);
+  return near ? fmt::format("; did you mean {}?", *near) : "";
 }
 
 }  // namespace
@@ -49,8 +60,9 @@ Allowed one_of(std::vector<std::string_view> words) { return {Allowed::Kind::wor
 
 std::string Allowed::text() const {
   if (kind == Kind::word) return listed(words);
-  auto numbers = kind == Kind::integer ? fmt::format("a whole number from {:.0f} to {:.0f}", least, most)
-                                       : fmt::format("a number from {:g} to {:g}", least, most);
+  const auto range =
+      most >= 0x1p53 ? fmt::format(", at least {:g}", least) : fmt::format(" from {:.15g} to {:.15g}", least, most);
+  auto numbers = (kind == Kind::integer ? "a whole number" : "a number") + range;
   return words.empty() ? numbers : fmt::format("{}, or {}", numbers, listed(words));
 }
 
@@ -84,7 +96,8 @@ Values::Values(std::string_view what, std::span<const Setting> settings, std::op
       throw ConfigError(fmt::format("{}: {} has no value; write {}={}", what, name, name, setting.fallback));
     }
     if (!setting.allowed.holds(value)) {
-      throw ConfigError(fmt::format("{}: {}={} is not {}", what, name, value, setting.allowed.text()));
+      throw ConfigError(fmt::format("{}: {}={} is not {}{}", what, name, clipped(value), setting.allowed.text(),
+                                    meant(setting.allowed.words, value)));
     }
     if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
       throw ConfigError(fmt::format("{}: {} is given twice", what, name));
@@ -136,7 +149,8 @@ std::string listed(std::span<const std::string_view> words) {
 }
 
 void no_such_kind(std::string_view what, std::string_view name, std::span<const std::string_view> names) {
-  throw ConfigError(fmt::format("there is no {} '{}'; choose {}", what, name, listed(names)));
+  throw ConfigError(
+      fmt::format("there is no {} '{}'; {}choose {}", what, clipped(name), did_you_mean(name, names), listed(names)));
 }
 
 }  // namespace trireme

@@ -8,6 +8,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/split.h"
+#include "trireme/base/text.h"
 
 namespace trireme {
 namespace {
@@ -21,7 +22,7 @@ double parse_number(std::string_view text, std::string_view what) {
   double value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value)) {
-    throw ConfigError(fmt::format("{}: '{}' is not a number", what, text));
+    throw ConfigError(fmt::format("{}: '{}' is not a number", what, clipped(text)));
   }
   return value;
 }
@@ -29,8 +30,14 @@ double parse_number(std::string_view text, std::string_view what) {
 std::int64_t parse_integer(std::string_view text, std::string_view what, std::int64_t lowest, std::int64_t highest) {
   std::int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < lowest || value > highest) {
-    throw ConfigError(fmt::format("{}: '{}' is not a whole number from {} to {}", what, text, lowest, highest));
+  constexpr std::int64_t kNoLimit = std::int64_t{1} << 53;  // where doubles stop telling whole numbers apart
+  const bool read = error == std::errc() && end == text.data() + text.size();
+  if (!read || value < lowest || value > highest) {
+    const bool huge = end == text.data() + text.size() && !text.starts_with('-') && (!read || value > highest);
+    if (highest >= kNoLimit && huge) throw ConfigError(fmt::format("{}: {} is too large", what, clipped(text)));
+    const auto range =
+        highest >= kNoLimit ? fmt::format(", at least {}", lowest) : fmt::format(" from {} to {}", lowest, highest);
+    throw ConfigError(fmt::format("{}: '{}' is not a whole number{}", what, clipped(text), range));
   }
   return value;
 }
@@ -56,7 +63,8 @@ std::uint64_t parse_size(std::string_view text, std::string_view what) {
   bool read = error == std::errc() && end == digits.data() + digits.size() && !digits.starts_with('-');
   double bytes = value * unit;
   if (!read || (binary && unit == 1) || !(bytes >= 0 && bytes <= kMostBytes) || bytes != std::floor(bytes)) {
-    throw ConfigError(fmt::format("{}: '{}' is not a size; write 4, 64K, 1M or 2G (powers of 1,024)", what, text));
+    throw ConfigError(
+        fmt::format("{}: '{}' is not a size; write 4, 64K, 1M or 2G (powers of 1,024)", what, clipped(text)));
   }
   return static_cast<std::uint64_t>(bytes);
 }

@@ -78,10 +78,9 @@ std::string printable(std::string_view text) {
   return out;
 }
 
-std::string clipped(std::string_view text) {
-  constexpr std::size_t kMostShown = 80;
+std::string clipped(std::string_view text, std::size_t most) {
   std::size_t at = 0;
-  for (std::size_t shown = 0; at < text.size() && shown < kMostShown; ++shown) next_code_point(text, at);
+  for (std::size_t shown = 0; at < text.size() && shown < most; ++shown) next_code_point(text, at);
   return printable(text.substr(0, at)) + (at < text.size() ? "…" : "");
 }
 
@@ -99,7 +98,12 @@ std::string labelled(std::string_view label, int indent, std::string_view text, 
     std::string_view word(clean.data() + at, end - at);
     at = end + 1;
     int wide = display_width(word);
-    if (line_has_words && column + 1 + wide > width) {
+    if (indent + wide > width) {
+      out.erase(out.find_last_not_of(' ') + 1);
+      if (!out.empty() && out.back() != '\n') out += '\n';
+      column = 0;
+      pad_to(std::max(0, width - wide));
+    } else if (line_has_words && column + 1 + wide > width) {
       out += '\n';
       column = 0;
       pad_to(indent);

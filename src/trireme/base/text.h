@@ -10,10 +10,11 @@ namespace trireme {
 int display_width(std::string_view text);
 // On one line: control characters and what is no UTF-8 become '?'.
 std::string printable(std::string_view text);
-// What is quoted from a file or a user, on one line and at most 80 columns of it: "abc…".
-std::string clipped(std::string_view text);
+// What is quoted from a file or a user, on one line and at most so many characters of it: "abc…".
+std::string clipped(std::string_view text, std::size_t most = 80);
 // `label`, filled up to `indent` columns, then the words of `text`, broken between words so that no line is wider than
-// `width` where that can be; each line ends with a line feed.
+// `width` where that can be: a word that is too wide behind `indent` stands on a line of its own, less indented. Each
+// line ends with a line feed.
 std::string labelled(std::string_view label, int indent, std::string_view text, int width);
 
 std::string grouped(double number);         // 1234567.8 → "1,234,568"

@@ -10,6 +10,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 
 namespace trireme {
 namespace {
@@ -43,7 +44,7 @@ double parse_seconds(std::string_view text, std::string_view what) {
   }
   const double value = number_or_none(digits) * unit;
   if (!(value >= 0) || !std::isfinite(value)) {
-    throw ConfigError(fmt::format("{}: '{}' is not a time; write 5us, 0.1ns or 1e-6", what, text));
+    throw ConfigError(fmt::format("{}: '{}' is not a time; write 5us, 0.1ns or 1e-6", what, clipped(text)));
   }
   return value;
 }
@@ -61,7 +62,7 @@ double parse_rate(std::string_view text, std::string_view what) {
   const double factor = unit == std::string_view::npos ? 1 : std::pow(1000.0, static_cast<double>(unit) + 1);
   const double rate = number_or_none(digits) * factor / (bits ? 8 : 1);
   if (!(rate > 0) || !std::isfinite(rate)) {
-    throw ConfigError(fmt::format("{}: '{}' is not a positive rate; write 10G, 1.5GB/s or 1gbit", what, text));
+    throw ConfigError(fmt::format("{}: '{}' is not a positive rate; write 10G, 1.5GB/s or 1gbit", what, clipped(text)));
   }
   return rate;
 }

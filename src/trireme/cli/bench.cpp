@@ -4,7 +4,9 @@
 #include <cstdio>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 #include "trireme/cli/bench/report.h"
 #include "trireme/cli/bench/worker.h"
 #include "trireme/cli/command.h"
@@ -29,7 +31,22 @@ void require_one_of(std::string_view flag, const std::string& text, std::initial
   for (auto word : valid) {
     if (word == text) return;
   }
-  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, text, fmt::join(valid, ", ")));
+  not_one_of(flag, text, views_of(valid));
+}
+
+Collective measured_collective(const std::string& text) {
+  try {
+    return parse_collective(text);
+  } catch (const ConfigError&) {
+    std::vector<std::string_view> names;
+    for (const Algorithm& algorithm : algorithms()) {
+      if (std::ranges::find(names, name(algorithm.what)) == names.end()) names.push_back(name(algorithm.what));
+    }
+    names.insert(names.end(), kOwnBenchmarks.begin(), kOwnBenchmarks.end());
+    names.insert(names.end(), kTorchBenchmarks.begin(), kTorchBenchmarks.end());
+    throw ConfigError(fmt::format("there is no benchmark '{}'; {}there are: {}", clipped(text),
+                                  did_you_mean(text, names), fmt::join(names, ", ")));
+  }
 }
 
 std::vector<std::uint64_t> parse_bytes(const BenchFlags& flags, const bench::Options& options) {
@@ -54,7 +71,7 @@ void refuse_unused(const CLI::App& command, Collective what) {
 
 bench::Options parse(const CLI::App& command, const BenchFlags& flags) {
   bench::Options options;
-  options.what = parse_collective(flags.what);
+  options.what = measured_collective(flags.what);
   refuse_unused(command, options.what);
   options.ranks = static_cast<int>(parse_integer(flags.ranks, "--ranks", 1, kMostBenchRanks));
   options.dtype = parse_dtype(flags.dtype);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
 #include "trireme/base/split.h"
 #include "trireme/cli/bench/crew.h"
@@ -31,7 +32,7 @@ std::vector<std::string> models_of_equal(const EqualFlags& flags) {
   for (const auto& model : models) {
     const auto& known = bench::equal_models();
     if (std::ranges::find(known, model) != known.end()) continue;
-    throw ConfigError(fmt::format("--models: '{}' is not one of: {}", model, fmt::join(known, ", ")));
+    not_one_of("--models", model, views_of(known));
   }
   return models;
 }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
 #include "trireme/base/split.h"
 #include "trireme/cli/bench/predict_calls.h"
@@ -75,7 +77,7 @@ std::vector<bench::CallsQuestion> calls_questions(const PredictBenchFlags& flags
   std::vector<bench::CallsQuestion> all;
   for (const auto& transport : some_words(flags.transports, "--transports")) {
     if (transport != "inproc" && transport != "shm" && transport != "tcp") {
-      throw ConfigError(fmt::format("--transports: '{}' is not one of: inproc, shm, tcp", transport));
+      not_one_of("--transports", transport, std::array<std::string_view, 3>{"inproc", "shm", "tcp"});
     }
     for (const auto& ranks : some_words(flags.ranks, "--ranks")) {
       question.transport = transport;
@@ -171,7 +173,7 @@ PredictBench asked_for(const CLI::App& command, const PredictBenchFlags& flags) 
       asked.training = training_question(flags);
       asked.places = places_of(flags, asked.training);
     } else {
-      throw ConfigError(fmt::format("--cases: '{}' is not one of: calls, training", what));
+      not_one_of("--cases", what, std::array<std::string_view, 2>{"calls", "training"});
     }
   }
   if (asked.calls.empty()) {

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
 #include "trireme/cli/bench/crew.h"
 #include "trireme/cli/bench/numbers.h"
@@ -103,7 +105,7 @@ MeasuredServers measure(const ServerBenchFlags& flags, int workers, std::uint64_
 
 void run(const ServerBenchFlags& flags) {
   if (flags.transport != "shm" && flags.transport != "tcp") {
-    throw ConfigError(fmt::format("--transport: '{}' is not one of: shm, tcp", flags.transport));
+    not_one_of("--transport", flags.transport, std::array<std::string_view, 2>{"shm", "tcp"});
   }
   const bool exact = compress::Choice::parse(flags.compress).none();
   int workers = static_cast<int>(parse_integer(flags.workers, "--workers", 1, 64));

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 #include "trireme/cli/check_pipeline.h"
 #include "trireme/cli/command.h"
 #include "trireme/collective/checker.h"
@@ -66,7 +68,8 @@ std::vector<const Algorithm*> chosen(const CheckOptions& options) {
     if (std::ranges::find(names, algorithm.name) == names.end()) names.push_back(algorithm.name);
   }
   if (found.empty())
-    throw ConfigError(fmt::format("no algorithm '{}'; there are: {}", options.algorithm, fmt::join(names, ", ")));
+    throw ConfigError(fmt::format("no algorithm '{}'; {}there are: {}", clipped(options.algorithm),
+                                  did_you_mean(options.algorithm, names), fmt::join(names, ", ")));
   return found;
 }
 

@@ -1,6 +1,8 @@
 // A subcommand of `trireme`: one file each, one line in the list in main.cpp.
 #pragma once
 #include <CLI/CLI.hpp>
+#include <array>
+#include <string_view>
 
 namespace trireme::cli {
 
@@ -8,6 +10,11 @@ namespace trireme::cli {
 struct Exit {
   int code;
 };
+
+// What `bench` measures besides collectives: commands of their own, `bench-ps` and so on, and those that need LibTorch.
+inline constexpr std::array<std::string_view, 6> kOwnBenchmarks{"ps",    "ps-soak", "codec",
+                                                                "equal", "predict", "simulate"};
+inline constexpr std::array<std::string_view, 3> kTorchBenchmarks{"ddp", "learning", "parallel"};
 
 // Adds the subcommand's options to `app`; the callback runs when it was chosen. Errors are thrown, never printed.
 using Command = void (*)(CLI::App& app);

@@ -5,7 +5,9 @@
 #include <memory>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/explain_auto.h"
 #include "trireme/cli/explain_pipeline.h"
@@ -66,10 +68,13 @@ const Algorithm& choose(const ExplainOptions& options) {
     if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) names.push_back(algorithm.name);
   }
   names.push_back("auto");
-  std::string pipelines;
-  for (const pipelines::Kind& kind : pipelines::kinds()) pipelines += fmt::format(", {}{}", kPipelinePrefix, kind.name);
-  throw ConfigError(
-      fmt::format("no algorithm '{}'; there are: {}{}", options.algorithm, fmt::join(names, ", "), pipelines));
+  std::vector<std::string> pipelines;
+  for (const pipelines::Kind& kind : pipelines::kinds()) {
+    pipelines.push_back(fmt::format("{}{}", kPipelinePrefix, kind.name));
+  }
+  names.insert(names.end(), pipelines.begin(), pipelines.end());
+  throw ConfigError(fmt::format("no algorithm '{}'; {}there are: {}", clipped(options.algorithm),
+                                did_you_mean(options.algorithm, names), fmt::join(names, ", ")));
 }
 
 Call shape_of(const Algorithm& algorithm, const ExplainOptions& options) {

@@ -1,38 +1,58 @@
 // The one program. Each subcommand lives in a file of its own.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "trireme/base/error.h"
+#include "trireme/base/file_limit.h"
+#include "trireme/base/text.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/overview.h"
 #include "trireme/cli/program.h"
+#include "trireme/cli/terminal.h"
 #include "trireme/cli/torch_commands.h"
 
 namespace {
 
 bool wants_torch(int argc, char** argv) {
   std::string_view first = argc > 1 ? argv[1] : "", second = argc > 2 ? argv[2] : "";
-  if (first == "bench" && (second == "ddp" || second == "learning" || second == "parallel")) return true;
+  if (first == "bench" &&
+      std::ranges::find(trireme::cli::kTorchBenchmarks, second) != trireme::cli::kTorchBenchmarks.end()) {
+    return true;
+  }
   return std::ranges::find(trireme::cli::kTorchCommands, first, &trireme::cli::TorchCommand::name) !=
          trireme::cli::kTorchCommands.end();
 }
 
 // Some benchmarks are commands of their own.
 void join_bench_words(std::vector<std::string>& words) {
-  constexpr std::array<std::string_view, 6> kOwn{"ps", "ps-soak", "codec", "equal", "predict", "simulate"};
-  if (words.size() < 2 || words[0] != "bench" || std::ranges::find(kOwn, words[1]) == kOwn.end()) return;
+  if (words.size() < 2 || words[0] != "bench") return;
+  if (std::ranges::find(trireme::cli::kOwnBenchmarks, words[1]) == trireme::cli::kOwnBenchmarks.end()) return;
   words[1] = "bench-" + words[1];
   words.erase(words.begin());
+}
+
+// Nothing was asked for.
+int show_overview() {
+  const char* command = std::getenv("TRIREME_COMMAND");  // of the script that builds us
+  const std::string name = command != nullptr && *command != 0 ? trireme::clipped(command) : "trireme";
+  fmt::print("{}", trireme::cli::overview(name, trireme::cli::help_width()));
+  return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
+  trireme::report_file_limit();
+  if (argc == 1) return show_overview();
   if (wants_torch(argc, argv)) trireme::cli::become_torch(argv);
   CLI::App app{"Trireme: distributed deep-learning training for C++ on LibTorch", "trireme"};
   app.require_subcommand(1);

@@ -14,6 +14,7 @@
 #include "trireme/cli/command.h"
 #include "trireme/cli/output_file.h"
 #include "trireme/cli/plan_table.h"
+#include "trireme/cli/program.h"
 #include "trireme/cli/terminal.h"
 #include "trireme/cli/torch_commands.h"
 #include "trireme/collective/communicator.h"
@@ -92,16 +93,15 @@ plan::Question question_of(const PlanOptions& options) {
   return question;
 }
 
-void load_profile(const PlanOptions& options, const std::vector<std::string>& flags, plan::Question& question) {
+void load_profile(const CLI::App& command, const PlanOptions& options, plan::Question& question) {
   if (options.profile.empty() == options.model.empty()) {
     throw ConfigError("plan needs either --profile FILE or --model NAME, which is profiled here first");
   }
   if (!options.profile.empty()) {
-    if (!flags.empty()) throw ConfigError(fmt::format("{}: no such option, or one of trireme profile", flags[0]));
     question.profile = plan::load_profile(options.profile);
     return;
   }
-  const Measured measured(options, flags, question.cluster);
+  const Measured measured(options, command.remaining(), question.cluster);
   question.profile = plan::load_profile(measured.path());
 }
 
@@ -124,11 +124,14 @@ void save(const PlanOptions& options, const plan::Question& question, const plan
   plan::save_plan(file, options.out);
 }
 
-void run(const PlanOptions& options, const std::vector<std::string>& flags) {
+void run(const CLI::App& command, const PlanOptions& options) {
+  if (const auto flags = command.remaining(); options.model.empty() && !flags.empty()) {
+    throw ConfigError(no_such_flag(command, flags.front()) + "; flags of trireme profile go with --model");
+  }
   auto question = question_of(options);
   if (!options.out.empty()) check_output(options.out, "--output");
   question.cluster = plan::load_cluster(options.cluster);
-  load_profile(options, flags, question);
+  load_profile(command, options, question);
   const auto progress = progress_of(options);
   const auto found = plan::search(question, progress);
   if (progress) fmt::print(stderr, "\r\x1b[K");
@@ -172,7 +175,7 @@ void add_plan(CLI::App& app) {
   command->add_flag("--json", options->json, "One object");
   command->add_flag("--quiet", options->quiet, "Print nothing");
   command->allow_extras();
-  command->callback([options, command] { run(*options, command->remaining()); });
+  command->callback([options, command] { run(*command, *options); });
 }
 
 }  // namespace trireme::cli

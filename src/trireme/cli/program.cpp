@@ -13,23 +13,60 @@
 #include <iostream>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/help_text.h"
+#include "trireme/cli/terminal.h"
 
 namespace trireme::cli {
 namespace {
+
+// "trireme bench codec": for people, the two words of a hidden command of its own.
+std::string command_line(const CLI::App& command) {
+  std::string name = command.get_name();
+  if (name.starts_with("bench-")) name[5] = ' ';
+  return command.get_parent() == nullptr ? name : fmt::format("{} {}", command_line(*command.get_parent()), name);
+}
 
 // CLI11 only says that a command is missing, whatever stands in its place.
 void check_command(const CLI::App& app, const std::vector<std::string>& words, std::size_t at) {
   if (at >= words.size() || app.get_require_subcommand_min() == 0) return;
   const auto& word = words[at];
-  if (word.starts_with('-') && app.get_option_no_throw(word.substr(0, word.find('=')))) return;
+  if (word.starts_with('-')) {
+    if (app.get_option_no_throw(word.substr(0, word.find('=')))) return;
+    throw ConfigError(no_such_flag(app, word));
+  }
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     if (command->check_name(word)) return check_command(*command, words, at + 1);
     if (!command->get_group().empty()) names.push_back(command->get_name());
   }
-  throw ConfigError(fmt::format("there is no {} '{}'; there are: {}", word.starts_with('-') ? "flag" : "command", word,
-                                fmt::join(names, ", ")));
+  throw ConfigError(fmt::format("there is no command '{}'; {}there are: {}", clipped(word),
+                                did_you_mean(word, views_of(names)), fmt::join(names, ", ")));
+}
+
+// The command that was chosen, at any depth.
+const CLI::App& innermost(const CLI::App& app) {
+  const auto chosen = app.get_subcommands();
+  return chosen.empty() ? app : innermost(*chosen.front());
+}
+
+// What nothing takes is named first: a mistyped flag may be the very one that is said to be missing.
+std::string fault_of(const CLI::App& app, const CLI::ParseError& error) {
+  const auto& command = innermost(app);
+  const bool extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  if (command.get_allow_extras() && !extras) return error.what();
+  for (const auto& word : command.remaining()) {
+    if (word.starts_with('-') && word.size() > 1 && word != "--") return no_such_flag(command, word);
+  }
+  if (!extras) return error.what();
+  std::string shown = "--";
+  for (const auto& word : app.remaining(true)) {
+    if (shown == "--") shown = clipped(word.starts_with(':') ? std::string_view(word).substr(1) : word);
+  }
+  const auto line = command_line(command);
+  return fmt::format("{} takes no '{}' there; see {} --help", line, shown, line);
 }
 
 // LibTorch's messages go on for pages; the first line says what is wrong, and its beginning where it quotes a file.
@@ -50,7 +87,7 @@ int parse(CLI::App& app, std::vector<std::string> words) {
   } catch (const Exit& exit) {
     return exit.code;
   } catch (const CLI::ParseError& error) {
-    return error.get_exit_code() == 0 ? app.exit(error) : fail(error.what(), 2);
+    return error.get_exit_code() == 0 ? app.exit(error) : fail(fault_of(app, error).c_str(), 2);
   } catch (const Error& error) {
     return fail(error.what(), error.exit_code());
   } catch (const std::exception& error) {
@@ -66,7 +103,23 @@ bool reader_left() {
 
 }  // namespace
 
+std::string no_such_flag(const CLI::App& command, const std::string& word) {
+  const std::string given = word.substr(0, word.find('='));
+  std::vector<std::string> flags;  // without dashes: -lr means --lr
+  for (const auto* option : command.get_options()) {
+    if (option->get_group().empty()) continue;
+    flags.insert(flags.end(), option->get_lnames().begin(), option->get_lnames().end());
+  }
+  const auto near =
+      nearest(std::string_view(given).substr(std::min(given.find_first_not_of('-'), given.size())), views_of(flags));
+  const auto line = command_line(command);
+  const auto who = command.get_parent() == nullptr ? "there is" : line.substr(line.find(' ') + 1) + " has";
+  return fmt::format("{} no flag {}; {}see {} --help", who, clipped(given),
+                     near ? fmt::format("did you mean --{}? ", *near) : "", line);
+}
+
 int run_program(CLI::App& app, const std::vector<std::string>& words) {
+  wrap_help(app, help_width());
   const int code = parse(app, words);
   errno = 0;
   std::cout.flush();

@@ -10,4 +10,7 @@ namespace trireme::cli {
 // all of what was written that is an error too; but for a reader that has seen enough, as `head` does.
 int run_program(CLI::App& app, const std::vector<std::string>& words);
 
+// What to say of a flag that the command does not have: the nearest of those it has.
+std::string no_such_flag(const CLI::App& command, const std::string& word);
+
 }  // namespace trireme::cli

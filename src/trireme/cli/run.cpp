@@ -9,6 +9,7 @@
 #include "trireme/base/size.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/command.h"
+#include "trireme/cli/program.h"
 #include "trireme/net/launch/launch.h"
 
 namespace trireme::cli {
@@ -30,11 +31,13 @@ double seconds(const std::string& text, const char* flag, bool may_be_zero) {
   return value;
 }
 
-void run(RunOptions& options, const std::vector<std::string>& unknown) {
-  for (const auto& word : unknown) {
+void run(const CLI::App& command, RunOptions& options) {
+  for (const auto& word : command.remaining()) {
     if (word == "--") break;
     bool before_dashes = !options.words.empty() && !options.words[0].starts_with(':');
-    if (!before_dashes) throw ConfigError(fmt::format("run: unknown flag '{}'; see trireme run --help", word));
+    const auto said = no_such_flag(command, word);
+    // It may be the program's own, where -- was forgotten.
+    if (!before_dashes || said.find("did you mean") != said.npos) throw ConfigError(said);
   }
   net::LaunchSpec& spec = options.spec;
   spec.command = words_after_dashes(options.words);
@@ -99,7 +102,7 @@ void add_run(CLI::App& app) {
       ->type_name("S");
   run_command->add_flag("--verbose", options->spec.verbose, "say what is set for the workers");
   run_command->add_option("PROGRAM", options->words, "program and arguments, after --")->type_name("-- PROGRAM ARGS");
-  run_command->callback([options, run_command] { run(*options, run_command->remaining()); });
+  run_command->callback([options, run_command] { run(*run_command, *options); });
 }
 
 }  // namespace trireme::cli

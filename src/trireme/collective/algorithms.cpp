@@ -9,6 +9,8 @@
 #include <string>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 
 namespace trireme {
 
@@ -167,7 +169,8 @@ const Algorithm& find_algorithm(Collective what, std::string_view wanted) {
     if (algorithm->name == dashed) return *algorithm;
     names.push_back(algorithm->name);
   }
-  throw ConfigError(fmt::format("no algorithm '{}' for {}; there are: {}", wanted, name(what), fmt::join(names, ", ")));
+  throw ConfigError(fmt::format("no algorithm '{}' for {}; {}there are: {}", clipped(wanted), name(what),
+                                did_you_mean(wanted, names), fmt::join(names, ", ")));
 }
 
 const Algorithm& find_algorithm(Collective what, Pattern pattern) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/text.h"
 
 namespace trireme {
 namespace {
@@ -75,14 +76,14 @@ Corrections Corrections::from_json(const nlohmann::json& json) {
   Corrections result(json["ranks"].get<int>());
   for (const auto& [call, list] : json["calls"].items()) {
     if (!list.is_array() || list.empty() || list.size() > kMostRatios)
-      fail_corrections(fmt::format("'{}' is not a list", call));
+      fail_corrections(fmt::format("'{}' is not a list", clipped(call)));
     auto& points = result.by_call_[call];
     for (const auto& pair : list) {
       if (!pair.is_array() || pair.size() != 2)
-        fail_corrections(fmt::format("'{}' has a point that is no [bytes, ratio]", call));
+        fail_corrections(fmt::format("'{}' has a point that is no [bytes, ratio]", clipped(call)));
       const Point point{positive(pair[0], 1e18), positive(pair[1], kMostRatio)};
       if (!points.empty() && point.bytes <= points.back().bytes)
-        fail_corrections(fmt::format("'{}' does not ascend", call));
+        fail_corrections(fmt::format("'{}' does not ascend", clipped(call)));
       points.push_back(point);
     }
   }

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "trireme/base/error.h"
+#include "trireme/base/text.h"
 
 namespace trireme {
 namespace {
@@ -42,7 +43,7 @@ void check_keys(const Json& object, std::string_view where, std::initializer_lis
   }
   for (const auto& item : object.items()) {
     if (std::none_of(keys.begin(), keys.end(), [&](const char* key) { return item.key() == key; })) {
-      fail(where, fmt::format("has an unknown key '{}'", item.key()));
+      fail(where, fmt::format("has an unknown key '{}'", clipped(item.key())));
     }
   }
 }

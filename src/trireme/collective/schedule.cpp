@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 #include "trireme/collective/phases.h"
 
 namespace trireme {
@@ -50,7 +52,8 @@ std::string_view name(Collective what) { return kNames[static_cast<std::size_t>(
 Collective parse_collective(std::string_view text) {
   for (Collective what : kCollectives)
     if (without_dashes(text) == without_dashes(name(what))) return what;
-  throw ConfigError(fmt::format("unknown collective '{}'; there are: {}", text, fmt::join(kNames, ", ")));
+  throw ConfigError(fmt::format("unknown collective '{}'; {}there are: {}", clipped(text), did_you_mean(text, kNames),
+                                fmt::join(kNames, ", ")));
 }
 
 bool has_root(Collective what) { return what <= Collective::reduce; }

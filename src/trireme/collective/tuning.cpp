@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "trireme/base/error.h"
+#include "trireme/base/json_text.h"
+#include "trireme/base/text.h"
 
 namespace trireme {
 namespace {
@@ -51,7 +53,7 @@ T take(nlohmann::json& json, const char* key) {
     json.erase(at);
     return value;
   } catch (const std::exception&) {
-    throw DataError(fmt::format("tuning has a bad value for '{}': {}", key, at->dump()));
+    throw DataError(fmt::format("tuning has a bad value for '{}': {}", key, clipped(at->dump())));
   }
 }
 
@@ -92,7 +94,7 @@ Tuning tuning_from_json(const nlohmann::json& json) {
   tuning.segment = take<std::size_t>(rest, "segment");
   tuning.spins = take<int>(rest, "spins");
   tuning.source = take<std::string>(rest, "source");
-  if (!rest.empty()) throw DataError(fmt::format("tuning has an unknown key '{}'", rest.begin().key()));
+  if (!rest.empty()) throw DataError(fmt::format("tuning has an unknown key '{}'", clipped(rest.begin().key())));
   if (tuning.stage_chunk < 4096 || tuning.stage_chunk > (64 << 20))
     throw DataError("tuning: stage_chunk must be 4K to 64M");
   if (tuning.spins < 0 || tuning.spins > 10'000'000) throw DataError("tuning: spins must be 0 to 10,000,000");
@@ -132,7 +134,7 @@ std::optional<Tuning> load_tuning(std::string_view transport) {
   text.resize(static_cast<std::size_t>(file.gcount()));
   try {
     if (text.size() > kMost) throw DataError("is larger than 1 MiB");
-    const auto json = nlohmann::json::parse(text);
+    const nlohmann::json json = parse_json(text, "its JSON");
     if (of_another_version(json)) return std::nullopt;
     return tuning_from_json(json);
   } catch (const std::exception& error) {

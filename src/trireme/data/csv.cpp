@@ -83,7 +83,7 @@ std::size_t find_label(const Path& path, const Fields& header, const std::string
   std::size_t number = 0;
   const auto [end, error] = std::from_chars(wanted.data(), wanted.data() + wanted.size(), number);
   if (error != std::errc() || end != wanted.data() + wanted.size() || number < 1 || number > header.size()) {
-    throw ConfigError(fmt::format("{}: no column '{}'; there are {}", path.string(), wanted, header.size()));
+    throw ConfigError(fmt::format("{}: no column '{}'; there are {}", path.string(), clipped(wanted), header.size()));
   }
   return number - 1;
 }

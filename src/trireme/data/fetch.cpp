@@ -12,7 +12,9 @@
 #include <memory>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/remove_tree.h"
+#include "trireme/base/text.h"
 #include "trireme/data/fetch_convert.h"
 #include "trireme/data/input.h"
 #include "trireme/data/open.h"
@@ -129,7 +131,10 @@ Path fetch(std::string_view name, const std::function<void(std::string_view)>& s
       if (source.name == name && !source.get.empty())
         throw ConfigError(fmt::format("`{}` brings {}", source.get, name));
     }
-    throw ConfigError(fmt::format("no data set '{}' to get; `trireme data list` shows them", name));
+    std::vector<std::string_view> names;
+    for (const auto& candidate : packages()) names.push_back(candidate.name);
+    throw ConfigError(fmt::format("no data set '{}' to get; {}`trireme data list` shows them", clipped(name),
+                                  did_you_mean(name, names)));
   }
   const auto target = folder_of(name);
   if (std::filesystem::exists(target)) {

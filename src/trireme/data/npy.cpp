@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include "trireme/base/text.h"
 
 namespace trireme::data {
 namespace {
@@ -43,7 +44,8 @@ std::size_t width_of(const std::filesystem::path& where, std::string_view type) 
   for (const auto known : kTypes) {
     if (type == known) return static_cast<std::size_t>(known[2] - '0');
   }
-  bad_file(where, 10, fmt::format("type '{}' is none of u1 i1 b1 u2 i2 u4 i4 u8 i8 f4 f8, little-endian", type));
+  bad_file(where, 10,
+           fmt::format("type '{}' is none of u1 i1 b1 u2 i2 u4 i4 u8 i8 f4 f8, little-endian", clipped(type)));
 }
 
 }  // namespace

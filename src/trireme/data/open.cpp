@@ -1,11 +1,14 @@
 #include "trireme/data/open.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/registry.h"
+#include "trireme/base/text.h"
 #include "trireme/data/formats.h"
 
 namespace trireme::data {
@@ -121,9 +124,14 @@ Splits open(std::string_view spec, const OpenOptions& options) {
   if (spec.find_first_of("/.") != std::string_view::npos) {
     throw DataError(fmt::format("{}: no such file or folder", spec));
   }
-  std::string names;
-  for (const auto& source : sources()) names += !source.takes ? std::string(source.name) + ", " : "";
-  throw ConfigError(fmt::format("no data set '{}': there are {}synthetic:SHAPE, or a path", spec, names));
+  std::vector<std::string_view> names;
+  for (const auto& source : sources()) {
+    if (!source.takes) names.push_back(source.name);
+  }
+  const auto all = fmt::format("{}, synthetic:SHAPE, or a path", fmt::join(names, ", "));
+  names.push_back("synthetic");
+  throw ConfigError(fmt::format("no data set '{}': {}there are {}", clipped(spec),
+                                did_you_mean(spec.substr(0, spec.find(':')), names), all));
 }
 
 std::filesystem::path folder_of(std::string_view name, const OpenOptions& options) {

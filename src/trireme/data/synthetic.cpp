@@ -3,11 +3,14 @@
 // (seed, part, i), so nothing is stored but the prototypes and a pool of noise. Values to predict are drawn for each
 // prototype.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 #include "trireme/data/formats.h"
 #include "trireme/data/image_set.h"
 #include "trireme/data/random.h"
@@ -167,8 +170,14 @@ void set(Settings& settings, std::string_view key, std::string_view value, std::
   } else if (key == "vocabulary" && settings.text) {
     settings.vocabulary = integer(2, 1 << 20);
   } else {
-    throw ConfigError(fmt::format("{}: no setting '{}'; there are samples, test, seed, {}", spec, key,
-                                  settings.text ? "length, vocabulary" : "classes, values, noise"));
+    std::vector<std::string_view> names{"samples", "test", "seed"};
+    if (settings.text) {
+      names.insert(names.end(), {"length", "vocabulary"});
+    } else {
+      names.insert(names.end(), {"classes", "values", "noise"});
+    }
+    throw ConfigError(fmt::format("{}: no setting '{}'; {}there are {}", clipped(spec), clipped(key),
+                                  did_you_mean(key, names), fmt::join(names, ", ")));
   }
 }
 
@@ -184,7 +193,7 @@ Settings parse(std::string_view spec, const OpenOptions& options) {
     if (equals != std::string_view::npos) {
       set(settings, word.substr(0, equals), word.substr(equals + 1), spec);
     } else if (!first) {
-      throw ConfigError(fmt::format("{}: '{}' is not a setting like samples=1000", spec, word));
+      throw ConfigError(fmt::format("{}: '{}' is not a setting like samples=1000", clipped(spec), clipped(word)));
     } else if (word == "text") {
       settings.text = true;
     } else {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "trireme/base/text.h"
 #include "trireme/data/npy.h"
 
 namespace trireme::data {
@@ -67,13 +68,14 @@ std::map<std::string, Bytes> read_zip(const Path& path, std::span<const std::str
     if (local > end || end - local < 30 || number(bytes, local, 4) != 0x04034b50)
       bad_file(path, local, "broken ZIP member");
     const auto start = local + 30 + number(bytes, local + 26, 2) + number(bytes, local + 28, 2);
-    if (start > end || end - start < packed) bad_file(path, local, fmt::format("ZIP member '{}' is cut short", name));
+    if (start > end || end - start < packed)
+      bad_file(path, local, fmt::format("ZIP member '{}' is cut short", clipped(name)));
     const auto data = std::span(bytes).subspan(start, packed);
     if (method != 0 && method != 8) bad_file(path, local, fmt::format("ZIP method {} is unknown", method));
     if (method == 0 && packed != size) bad_file(path, local, "a stored ZIP member with two sizes");
     auto value = method == 8 ? inflate_member(path, local, data, size) : Bytes(data.begin(), data.end());
     if (crc32_z(0, value.data(), value.size()) != sum)
-      bad_file(path, local, fmt::format("ZIP member '{}' is damaged", name));
+      bad_file(path, local, fmt::format("ZIP member '{}' is damaged", clipped(name)));
     members[name] = std::move(value);
   }
   return members;

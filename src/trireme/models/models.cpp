@@ -2,7 +2,9 @@
 #include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/registry.h"
+#include "trireme/base/text.h"
 #include "trireme/models/zoo.h"
 
 namespace trireme::models {
@@ -55,8 +57,8 @@ std::shared_ptr<Model> make_model(std::string_view name, const Shape& shape, con
     if (entry.name == name) return entry.make(shape, arguments);
     names.push_back(entry.name);
   }
-  throw ConfigError(
-      fmt::format("no model is called {}; there are {}, and TorchScript files (*.pt)", name, fmt::join(names, ", ")));
+  throw ConfigError(fmt::format("no model is called {}; {}there are {}, and TorchScript files (*.pt)", clipped(name),
+                                did_you_mean(name, names), fmt::join(names, ", ")));
 }
 
 }  // namespace trireme::models

@@ -8,6 +8,8 @@
 #include <optional>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 
 namespace trireme::models {
 namespace {
@@ -75,7 +77,8 @@ void Options::done() const {
   for (const auto& [name, value] : arguments_) {
     if (std::ranges::find(known_, name) != known_.end()) continue;
     if (known_.empty()) throw ConfigError(fmt::format("model {}: takes no arguments, not {}", model_, name));
-    throw ConfigError(fmt::format("model {}: has no argument {}; it takes {}", model_, name, fmt::join(known_, ", ")));
+    throw ConfigError(fmt::format("model {}: has no argument {}; {}it takes {}", model_, clipped(name),
+                                  did_you_mean(name, views_of(known_)), fmt::join(known_, ", ")));
   }
 }
 

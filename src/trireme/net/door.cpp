@@ -93,8 +93,8 @@ Door::Step Door::advance(Visitor& visitor, const Admit& admit, const Enter& ente
 
   auto refuse = [&](Verdict verdict) {
     if (verdict != Verdict::not_ours) {
-      report(fmt::format("refused {}, which claims to be rank {}: {}", to_string(visitor.address), visitor.hello.from,
-                         reason(verdict)));
+      const auto claim = limits_.ranked ? fmt::format(", which claims to be rank {}", visitor.hello.from) : "";
+      report(fmt::format("refused {}{}: {}", to_string(visitor.address), claim, reason(verdict)));
     }
     return Step::gone;
   };

@@ -22,6 +22,7 @@ struct DoorLimits {
   std::size_t places = 256;                     // unproven peers at a time
   Duration grace =
       std::chrono::milliseconds(250);  // when all places are taken, one held longer than this is given away
+  bool ranked = true;                  // callers are ranks, and called so in reports
 };
 
 // Driven by one thread: watch(), poll, serve(). Never blocks.

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
+#include "trireme/base/file_limit.h"
 #include "trireme/base/size.h"
 
 namespace trireme::net {
@@ -36,13 +37,23 @@ Mapping::~Mapping() {
   if (base_ != nullptr) munmap(base_, bytes_);
 }
 
+int resize_memfd(int fd, std::size_t bytes) {
+  const NoSizeSignal as_error;
+  return ftruncate(fd, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+}
+
+std::string memfd_reason(int error) {
+  const std::string why = std::strerror(error);
+  return error == EFBIG ? why + ": the limit on file sizes (ulimit -f) holds for shared memory too; raise it" : why;
+}
+
 int create_memfd(const char* name, std::size_t bytes) {
   int fd = memfd_create(name, MFD_CLOEXEC);
   if (fd < 0) throw Error(fmt::format("cannot create shared memory: {}", std::strerror(errno)));
-  if (bytes > 0 && ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
-    int reason = errno;
+  if (bytes == 0) return fd;
+  if (const int error = resize_memfd(fd, bytes); error != 0) {
     close(fd);
-    throw Error(fmt::format("cannot size shared memory to {}: {}", format_size(bytes), std::strerror(reason)));
+    throw Error(fmt::format("cannot give shared memory '{}' {}: {}", name, format_size(bytes), memfd_reason(error)));
   }
   return fd;
 }
@@ -64,8 +75,8 @@ ShmHeap::~ShmHeap() { close(fd_); }
 void ShmHeap::grow_to(std::size_t bytes) {
   if (bytes <= file_bytes_) return;
   auto target = std::min(round_up(bytes, kGrowth), mapping_.bytes());
-  if (ftruncate(fd_, static_cast<off_t>(target)) != 0) {
-    throw Error(fmt::format("cannot grow the shared heap to {}: {}", format_size(target), std::strerror(errno)));
+  if (const int error = resize_memfd(fd_, target); error != 0) {
+    throw Error(fmt::format("cannot grow the shared heap to {}: {}", format_size(target), memfd_reason(error)));
   }
   file_bytes_ = target;
 }

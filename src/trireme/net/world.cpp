@@ -1,11 +1,14 @@
 #include "trireme/net/world.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 #include "trireme/net/inproc.h"
 #include "trireme/net/shm.h"
 #include "trireme/net/tcp.h"
@@ -38,9 +41,10 @@ const TransportKind* find(std::string_view name) {
 const TransportKind& choose(const WorldSpec& spec, const std::string& wanted) {
   if (wanted != "auto") {
     if (const auto* kind = find(wanted)) return *kind;
-    std::string names = "auto";
-    for (const auto& kind : kTransports) names += ", " + std::string(kind.name);
-    throw ConfigError(fmt::format("there is no transport '{}'; one of: {}", wanted, names));
+    std::vector<std::string_view> names{"auto"};
+    for (const auto& kind : kTransports) names.push_back(kind.name);
+    throw ConfigError(fmt::format("there is no transport '{}'; {}one of: {}", clipped(wanted),
+                                  did_you_mean(wanted, names), fmt::join(names, ", ")));
   }
   return *find(spec.size == 1 ? "inproc" : spec.local_size == spec.size ? "shm" : "tcp");
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 
 namespace trireme::parallel {
 
@@ -14,7 +15,7 @@ std::string_view name(ShardKind kind) { return kShardKindNames[static_cast<std::
 ShardKind parse_shard_kind(std::string_view text) {
   const auto found = std::ranges::find(kShardKindNames, text);
   if (found == kShardKindNames.end()) {
-    throw ConfigError(fmt::format("shard: '{}' is not one of {}", text, fmt::join(kShardKindNames, ", ")));
+    not_one_of("shard", text, kShardKindNames);
   }
   return static_cast<ShardKind>(found - kShardKindNames.begin());
 }

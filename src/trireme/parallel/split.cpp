@@ -6,6 +6,8 @@
 #include <set>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 #include "trireme/parallel/pipeline.h"
 
 namespace trireme::parallel {
@@ -49,8 +51,8 @@ Starts named_starts(const nn::Chain& chain, const std::string& names, std::size_
     rest.erase(0, name.size() + 1);
     auto found = std::ranges::find(known, name);
     if (found == known.end()) {
-      throw ConfigError(
-          fmt::format("--split: there is no piece '{}'; the pieces are {}", name, fmt::join(known, ", ")));
+      throw ConfigError(fmt::format("--split: there is no piece '{}'; {}the pieces are {}", clipped(name),
+                                    did_you_mean(name, views_of(known)), fmt::join(known, ", ")));
     }
     const auto at = static_cast<std::size_t>(found - known.begin());
     if (at <= starts.back()) {

@@ -6,6 +6,8 @@
 #include <array>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 #include "trireme/pipeline/kinds.h"
 
 namespace trireme::pipelines {
@@ -40,7 +42,8 @@ const Kind& find_kind(std::string_view name) {
   if (found != kKinds.end()) return *found;
   std::vector<std::string_view> names;
   for (const Kind& kind : kKinds) names.push_back(kind.name);
-  throw ConfigError(fmt::format("no pipeline '{}'; there are: {}", name, fmt::join(names, ", ")));
+  throw ConfigError(fmt::format("no pipeline '{}'; {}there are: {}", clipped(name), did_you_mean(name, names),
+                                fmt::join(names, ", ")));
 }
 
 Schedule make(std::string_view name, int stages, int micro_batches, int chunks) {

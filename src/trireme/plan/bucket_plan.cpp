@@ -6,7 +6,9 @@
 #include <array>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 #include "trireme/plan/front.h"
 
 namespace trireme::plan {
@@ -132,7 +134,10 @@ PlanChoice parse_bucket_plan(std::string_view text) {
   auto found = std::ranges::find(kPlans, text.substr(0, colon), &BucketPlan::name);
   bool is_cap = found != kPlans.end() && found->name == "cap";
   if (found == kPlans.end() || (colon != text.npos && !is_cap)) {
-    throw ConfigError(fmt::format("unknown bucket plan '{}'; one of: cap:25, tensor, one, mgwfbp, optimal", text));
+    std::vector<std::string_view> names;
+    for (const BucketPlan& plan : kPlans) names.push_back(plan.name);
+    throw ConfigError(fmt::format("unknown bucket plan '{}'; {}one of: cap:25, tensor, one, mgwfbp, optimal",
+                                  clipped(text), did_you_mean(text.substr(0, colon), names)));
   }
   if (!is_cap) return {found->name, 0, found->measured};
   double mib = colon == text.npos ? 25 : parse_number(text.substr(colon + 1), "bucket plan cap");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/base/toml_text.h"
 #include "trireme/plan/cluster.h"
 #include "trireme/plan/json_file.h"
 #include "trireme/plan/toml_table.h"
@@ -209,37 +210,10 @@ Cluster read_cluster(TomlTable root, const std::string& file) {
   return cluster;
 }
 
-// The line in which toml++ gave up without saying where: the first lines up to it do the same, fewer do not.
-std::size_t malformed_line(std::string_view text) {
-  std::vector<std::size_t> ends;  // by line
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\n' || i + 1 == text.size()) ends.push_back(i + 1);
-  }
-  const auto malformed = [&](std::size_t end) {
-    try {
-      (void)toml::parse(text.substr(0, end));
-    } catch (const MalformedToml&) {
-      return true;
-    } catch (const toml::parse_error&) {
-      return false;
-    }
-    return false;
-  };
-  const auto found = std::partition_point(ends.begin(), ends.end(), [&](std::size_t end) { return !malformed(end); });
-  return static_cast<std::size_t>(found - ends.begin()) + 1;
-}
-
 }  // namespace
 
 Cluster parse_cluster(std::string_view text, const std::string& file) {
-  toml::table root;
-  try {
-    root = toml::parse(text, file);
-  } catch (const toml::parse_error& error) {
-    throw DataError(fmt::format("{}:{}: not TOML: {}", file, error.source().begin.line, error.description()));
-  } catch (const MalformedToml&) {
-    throw DataError(fmt::format("{}:{}: not TOML: malformed", file, malformed_line(text)));
-  }
+  const toml::table root = parse_toml(text, file);
   return read_cluster(TomlTable(file, root, ""), file);
 }
 

@@ -14,21 +14,20 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/json_place.h"
+#include "trireme/base/json_text.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 
 namespace trireme::plan {
 namespace {
 
 std::string reason() { return std::generic_category().message(errno); }
 
-std::size_t line_of(std::string_view text, std::size_t byte) {
-  return 1 + static_cast<std::size_t>(std::ranges::count(text.substr(0, byte), '\n'));
-}
-
 // "/settings/sync.strategy" → "settings.sync.strategy"
 std::string key_text(const JsonFile::Place& place) {
   std::string text = place.to_string();
   std::ranges::replace(text, '/', '.');
-  return text.empty() ? "the file" : text.substr(1);
+  return text.empty() ? "the file" : clipped(text.substr(1), 200);
 }
 
 }  // namespace
@@ -59,12 +58,7 @@ void write_text(const std::string& path, std::string_view text) {
 }
 
 JsonFile::JsonFile(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {
-  try {
-    root_ = Json::parse(text_);
-  } catch (const Json::parse_error& error) {
-    const std::size_t byte = std::min<std::size_t>(error.byte, text_.size());
-    throw DataError(fmt::format("{}:{}: no valid JSON at byte {}", file_, line_of(text_, byte), error.byte));
-  }
+  root_ = parse_json(text_, file_);
   if (!root_.is_object()) throw DataError(fmt::format("{}:1: an object in braces was expected", file_));
 }
 
@@ -113,7 +107,8 @@ std::uint64_t JsonFile::count(const Place& place) const {
 void JsonFile::only(const Place& place, std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : object(place).items()) {
     if (std::ranges::find(keys, key) == keys.end()) {
-      fail(place / key, fmt::format("no such key; there are {}", fmt::join(keys, ", ")));
+      fail(place / key,
+           fmt::format("no such key; {}there are {}", did_you_mean(key, views_of(keys)), fmt::join(keys, ", ")));
     }
   }
 }

@@ -18,7 +18,7 @@ class JsonFile {
   using Json = nlohmann::ordered_json;
   using Place = Json::json_pointer;
 
-  // Throws DataError with the line where it is no JSON, or no object.
+  // Throws DataError with the line where it is no JSON, has a key twice in an object, or is no object.
   JsonFile(std::string_view text, std::string file);
 
   const Json& root() const { return root_; }

@@ -4,6 +4,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 
 namespace trireme::plan {
 
@@ -18,8 +19,8 @@ MeshShape parse_mesh(std::string_view text) {
     auto axis = item.substr(0, equals);
     int which = axis == "data" ? 0 : axis == "pipe" ? 1 : axis == "tensor" ? 2 : -1;
     if (which < 0 || equals == std::string_view::npos || seen[which]) {
-      throw ConfigError(
-          fmt::format("--mesh: '{}' is no size of an axis, each given once: data=N, pipe=N and tensor=N", item));
+      throw ConfigError(fmt::format("--mesh: '{}' is no size of an axis, each given once: data=N, pipe=N and tensor=N",
+                                    clipped(item)));
     }
     seen[which] = true;
     int size = static_cast<int>(parse_integer(item.substr(equals + 1), fmt::format("--mesh {}", axis), 1, kMost));

@@ -76,6 +76,12 @@ PlanFile parse_plan(std::string_view json, const std::string& name) {
     plan.*member = file.text(root / key);
   }
   plan.chosen = read_option(file, root / "chosen");
+  // What simulate's to_json writes.
+  file.only(root / "prediction", {"step_ms", "step_median_ms", "samples_per_s", "steps", "breakdown_ms", "exchange_ms",
+                                  "overlap", "strategy", "compress", "buckets", "bytes_sent", "messages", "tier", "why",
+                                  "workers", "staleness", "busiest_link", "memory_bytes"});
+  file.only(root / "prediction" / "breakdown_ms",
+            {"forward", "backward", "communication", "exposed", "optimizer", "other", "step"});
   plan.prediction = file.object(root / "prediction").dump();
   for (const auto& [key, member] : kPredictedParts) {
     plan.predicted.*member = file.number(root / "prediction" / "breakdown_ms" / std::string(key));

@@ -11,6 +11,7 @@
 
 #include "trireme/base/bytes_text.h"
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/plan/bounds.h"
 #include "trireme/plan/efficiency.h"
 #include "trireme/plan/needs.h"
@@ -286,7 +287,7 @@ Objective parse_objective(std::string_view text) {
   for (std::size_t i = 0; i < kObjectives.size(); ++i) {
     if (kObjectives[i] == text) return static_cast<Objective>(i);
   }
-  throw ConfigError(fmt::format("--objective: '{}' is not one of: {}", text, fmt::join(kObjectives, ", ")));
+  not_one_of("--objective", text, kObjectives);
 }
 
 Found search(const Question& question, const Progress& progress) { return PlanSearch(question, progress).run(); }

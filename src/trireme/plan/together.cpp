@@ -1,12 +1,12 @@
 #include "trireme/plan/together.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/compress/rules.h"
 #include "trireme/optim/optimizers.h"
 #include "trireme/pipeline/schedule.h"
@@ -65,7 +65,7 @@ void check_optimizer(std::string_view flag, const Together& chosen, bool (*takes
     if (one.name == chosen.optimizer) return;
     able.push_back(one.name);
   }
-  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, chosen.optimizer, fmt::join(able, ", ")));
+  not_one_of(flag, chosen.optimizer, able);
 }
 
 // A schedule whose stages step by themselves.

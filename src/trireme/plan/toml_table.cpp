@@ -6,7 +6,9 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 #include "trireme/base/units.h"
 
 namespace trireme::plan {
@@ -52,7 +54,8 @@ bool TomlTable::has(std::string_view key) { return find(key) != nullptr; }
 void TomlTable::fail(std::string_view key, std::string_view expected) const {
   const toml::node* node = table_.get(key);
   const auto line = (node != nullptr ? node->source() : table_.source()).begin.line;
-  throw DataError(fmt::format("{}:{}: {}: expected {}", file_, std::max<unsigned>(line, 1), full(key), expected));
+  throw DataError(
+      fmt::format("{}:{}: {}: expected {}", file_, std::max<unsigned>(line, 1), clipped(full(key), 200), expected));
 }
 
 std::string TomlTable::word(std::string_view key, std::string_view fallback) {
@@ -184,7 +187,9 @@ void TomlTable::finish() const {
     std::vector<std::string> known = asked_;
     std::ranges::sort(known);
     known.erase(std::unique(known.begin(), known.end()), known.end());
-    fail(key.str(), fmt::format("no such key here, but one of: {}", fmt::join(known, ", ")));
+    const auto near = nearest(key.str(), views_of(known));
+    fail(key.str(), fmt::format("no such key here, but one of: {}{}", fmt::join(known, ", "),
+                                near ? "; did you mean " + std::string(*near) + "?" : ""));
   }
 }
 

@@ -2,8 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 
 namespace trireme::ps {
 
@@ -13,7 +17,9 @@ Consistency parse_consistency(std::string_view text) {
   if (text.starts_with("ssp:")) {
     return Consistency::ssp(static_cast<std::uint64_t>(parse_integer(text.substr(4), "ssp: staleness", 0, 1'000'000)));
   }
-  throw ConfigError(fmt::format("no consistency model is called {}; there are bsp, ssp:STALENESS, async", text));
+  constexpr std::array<std::string_view, 3> kNames{"bsp", "ssp", "async"};
+  throw ConfigError(fmt::format("no consistency model is called {}; {}there are bsp, ssp:STALENESS, async",
+                                clipped(text), did_you_mean(text.substr(0, text.find(':')), kNames)));
 }
 
 std::string to_string(const Consistency& consistency) {

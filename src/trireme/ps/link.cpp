@@ -132,7 +132,7 @@ void Loop::listen(net::Fd listener, bool unix_socket, const net::Session& sessio
   if (unix_socket) {
     unix_listener_ = std::move(listener);
   } else {
-    door_ = std::make_unique<net::Door>(std::move(listener), session, 0, 2, net::DoorLimits{});
+    door_ = std::make_unique<net::Door>(std::move(listener), session, 0, 2, net::DoorLimits{.ranked = false});
   }
 }
 
@@ -207,7 +207,12 @@ void Loop::turn(Duration longest) {
   if (door_) {
     door_->serve(
         std::span(set).subspan(at_door), [](const net::Link&) { return net::Verdict::accepted; },
-        [this](const net::Link&, net::Fd fd) { add(std::move(fd), false); }, [](const std::string&) {});
+        [this](const net::Link&, net::Fd fd) { add(std::move(fd), false); },
+        [this](const std::string& line) {
+          // Somebody with another key, or of another job: whoever waits for them here must know.
+          constexpr int kMostReports = 8;
+          if (++refused_ <= kMostReports) std::fprintf(stderr, "trireme: parameter server: %s\n", line.c_str());
+        });
   }
   std::erase_if(links_, [](auto& entry) { return entry.second->closed_; });
 }

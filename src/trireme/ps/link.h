@@ -98,6 +98,7 @@ class Loop {
   net::Fd unix_listener_;
   std::unique_ptr<net::Door> door_;
   std::uint64_t next_id_ = 1;
+  int refused_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Link>> links_;
 };
 

@@ -1,11 +1,14 @@
 #include "trireme/ps/update.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 #include "trireme/optim/optimizers.h"
 #include "trireme/ps/kernels.h"
 
@@ -118,11 +121,12 @@ Update make_update(const UpdateSpec& spec, const UpdateMakers& own) {
   if (auto found = own.find(spec.name); found != own.end()) return found->second(spec);
   const UpdateMakers& makers = built_in_updates();
   if (auto found = makers.find(spec.name); found != makers.end()) return found->second(spec);
-  std::string names;
+  std::vector<std::string_view> names;
   for (const UpdateMakers* set : {&makers, &own}) {
-    for (auto& [name, maker] : *set) names += (names.empty() ? "" : ", ") + name;
+    for (auto& [name, maker] : *set) names.push_back(name);
   }
-  throw ConfigError(fmt::format("no update of the parameter server is called {}; there are {}", spec.name, names));
+  throw ConfigError(fmt::format("no update of the parameter server is called {}; {}there are {}", clipped(spec.name),
+                                did_you_mean(spec.name, names), fmt::join(names, ", ")));
 }
 
 }  // namespace trireme::ps

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "trireme/base/error.h"
+#include "trireme/base/file_limit.h"
 
 namespace trireme::train {
 namespace fs = std::filesystem;
@@ -64,31 +65,6 @@ bool abandoned(const fs::path& path, pid_t writer) {
   ::close(file);
   return free;
 }
-
-// While it lives, a write beyond the file size limit fails with EFBIG and raises nothing.
-class NoSizeSignal {
- public:
-  NoSizeSignal() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGXFSZ);
-    pthread_sigmask(SIG_BLOCK, &set_, &before_);
-  }
-  ~NoSizeSignal() {
-    int error = errno;
-    timespec none{};
-    if (sigismember(&before_, SIGXFSZ) == 0) {
-      while (sigtimedwait(&set_, nullptr, &none) == SIGXFSZ) {
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
-  }
-  NoSizeSignal(const NoSizeSignal&) = delete;
-  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
-
- private:
-  sigset_t set_, before_;
-};
 
 fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
 

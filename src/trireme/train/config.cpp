@@ -11,7 +11,9 @@
 #include <vector>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 #include "trireme/compress/rules.h"
 #include "trireme/net/cores.h"
 #include "trireme/net/emulate/network.h"
@@ -138,27 +140,15 @@ void set_member(Config& config, const Field& field, std::string_view text) {
         } else if (text == "false" || text == "0" || text == "no") {
           config.*member = false;
         } else {
-          throw ConfigError(fmt::format("{}: '{}' is neither true nor false", field.flag, text));
+          throw ConfigError(fmt::format("{}: '{}' is neither true nor false", field.flag, clipped(text)));
         }
       },
       field.member);
 }
 
-// Letters to change, add or drop to make one of the other.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      std::size_t next = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = std::exchange(row[j], next);
-    }
-  }
-  return row.back();
-}
-
-std::string json_text(const nlohmann::json& value) {
+// As it is written on a command line; nothing where it is no value.
+std::optional<std::string> json_text(const nlohmann::json& value) {
+  if (value.is_structured() || value.is_null()) return std::nullopt;
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
@@ -169,8 +159,11 @@ void merge_under(Config& config, const nlohmann::json& json, const std::string& 
       merge_under(config, value, key, where);
       continue;
     }
+    const auto text = json_text(value);
+    if (!text)
+      throw ConfigError(fmt::format("{}: {}: a text, a number, true or false was expected", where, clipped(key)));
     try {
-      set(config, key, json_text(value));
+      set(config, key, *text);
     } catch (const ConfigError& error) {
       throw ConfigError(fmt::format("{}: {}", where, error.what()));
     }
@@ -179,7 +172,7 @@ void merge_under(Config& config, const nlohmann::json& json, const std::string& 
 
 void one_of(std::string_view flag, std::string_view value, std::initializer_list<std::string_view> choices) {
   if (std::ranges::find(choices, value) != choices.end()) return;
-  throw ConfigError(fmt::format("{}: '{}' is not one of: {}", flag, value, fmt::join(choices, ", ")));
+  not_one_of(flag, value, views_of(choices));
 }
 
 void at_least(std::string_view flag, double value, double least) {
@@ -349,10 +342,16 @@ const Field& find_field(std::string_view name) {
   auto matches = [&](const Field& field) { return field.key == name || field.flag.substr(2) == name; };
   auto found = std::ranges::find_if(kFields, matches);
   if (found != kFields.end()) return *found;
-  auto near = std::ranges::min_element(kFields, {}, [&](const Field& field) {
-    return std::min(distance(name, field.key), distance(name, field.flag.substr(2)));
-  });
-  throw ConfigError(fmt::format("there is no setting '{}'; did you mean {} ({})?", name, near->key, near->flag));
+  std::vector<std::string_view> names;
+  for (const auto& field : kFields) names.insert(names.end(), {field.key, field.flag.substr(2)});
+  const auto near = nearest(name, names);
+  if (!near) {
+    throw ConfigError(
+        fmt::format("there is no setting '{}'; trireme train --print-config shows all there are", clipped(name)));
+  }
+  const auto& meant = find_field(*near);
+  throw ConfigError(
+      fmt::format("there is no setting '{}'; did you mean {} ({})?", clipped(name), meant.key, meant.flag));
 }
 
 void set(Config& config, std::string_view key, std::string_view text) {

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 #include "trireme/train/optimizers/per_parameter.h"
 
 namespace trireme::train {
@@ -50,7 +52,8 @@ const OptimizerEntry& find_optimizer(std::string_view name) {
     if (entry.kind.name == name) return entry;
     names.push_back(entry.kind.name);
   }
-  throw ConfigError(fmt::format("no optimizer is called {}; there are {}", name, fmt::join(names, ", ")));
+  throw ConfigError(fmt::format("no optimizer is called {}; {}there are {}", clipped(name), did_you_mean(name, names),
+                                fmt::join(names, ", ")));
 }
 
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,

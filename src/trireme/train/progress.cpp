@@ -188,7 +188,11 @@ void Progress::epoch(const EpochRow& row) {
 void Progress::message(std::string_view line) {
   if (verbosity_ != Verbosity::kNormal) return;
   clear_bar();
-  out_ << printable(line) << "\n" << std::flush;
+  if (screen_.terminal) {
+    out_ << labelled("", 0, line, screen_.width) << std::flush;
+  } else {
+    out_ << printable(line) << "\n" << std::flush;
+  }
 }
 
 void Progress::table(std::string_view lines) {

@@ -1,8 +1,9 @@
 #include "trireme/train/recompute.h"
 
-#include <fmt/format.h>
+#include <array>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
 
 namespace trireme::train {
@@ -12,7 +13,8 @@ std::size_t recompute_of(const std::string& text) {
   if (text.starts_with("every:")) {
     return static_cast<std::size_t>(parse_integer(text.substr(6), "--recompute every", 1, 1 << 20));
   }
-  throw ConfigError(fmt::format("--recompute: '{}' is not one of: none, every:N, auto", text));
+  constexpr std::array<std::string_view, 3> kChoices{"none", "every:N", "auto"};
+  not_one_of("--recompute", text, kChoices);
 }
 
 }  // namespace trireme::train

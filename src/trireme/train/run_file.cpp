@@ -5,9 +5,11 @@
 #include <cerrno>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <system_error>
 
 #include "trireme/base/error.h"
+#include "trireme/base/json_text.h"
 #include "trireme/train/atomic_file.h"
 
 namespace trireme::train {
@@ -23,12 +25,10 @@ Json read_run_file(const std::filesystem::path& path) {
   if (!file) {
     throw DataError(fmt::format("cannot read {}: {}", path.string(), std::generic_category().message(errno)));
   }
-  try {
-    auto run = Json::parse(file);
-    if (run.is_object()) return run;
-  } catch (const Json::parse_error& error) {
-    throw DataError(fmt::format("{}: no valid JSON at byte {}", path.string(), error.byte));
-  }
+  std::stringstream text;
+  text << file.rdbuf();
+  Json run = parse_json(text.str(), path.string());
+  if (run.is_object()) return run;
   throw DataError(fmt::format("{}: no JSON object", path.string()));
 }
 

@@ -11,6 +11,8 @@
 #include <numbers>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
+#include "trireme/base/text.h"
 
 namespace trireme::train {
 namespace {
@@ -228,7 +230,8 @@ std::unique_ptr<Schedule> make_schedule(std::string_view text, const ScheduleOpt
     if (colon != std::string_view::npos) numbers = parse_numbers(name, text.substr(colon + 1));
     return entry.make(numbers, options);
   }
-  throw ConfigError(fmt::format("no schedule is called {}; there are {}", name, fmt::join(names, ", ")));
+  throw ConfigError(fmt::format("no schedule is called {}; {}there are {}", clipped(name), did_you_mean(name, names),
+                                fmt::join(names, ", ")));
 }
 
 }  // namespace trireme::train

@@ -8,13 +8,15 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
+#include "trireme/base/text.h"
 #include "trireme/data/random.h"
 
 namespace trireme::train {
 namespace {
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
-  throw ConfigError(fmt::format("--straggle: '{}': {}; write rank=1,factor=3 or random,p=0.1,ms=50", text, why));
+  throw ConfigError(
+      fmt::format("--straggle: '{}': {}; write rank=1,factor=3 or random,p=0.1,ms=50", clipped(text), why));
 }
 
 // The parts between commas; those without a value have an empty one.
@@ -55,7 +57,7 @@ Straggle::Straggle(std::string_view text) {
     rank_ = static_cast<int>(take(parts, text, "rank", 0, 1 << 20));
     factor_ = take(parts, text, "factor", 1, 1000);
   }
-  if (!parts.empty()) refuse(text, fmt::format("'{}' is not understood there", parts.begin()->first));
+  if (!parts.empty()) refuse(text, fmt::format("'{}' is not understood there", clipped(parts.begin()->first)));
 }
 
 void Straggle::check_rank(std::int64_t there, std::string_view what) const {

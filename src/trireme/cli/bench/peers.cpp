@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 
 namespace trireme::bench {
 namespace {
@@ -134,12 +135,12 @@ std::vector<const Peer*> parse_peers(std::string_view text) {
   std::istringstream words{std::string(text)};
   for (std::string word; std::getline(words, word, ',');) {
     const Peer* found = nullptr;
-    std::string valid;
+    std::vector<std::string_view> valid;
     for (auto& peer : kPeers) {
       if (peer.name == word) found = &peer;
-      valid += (valid.empty() ? "" : ", ") + std::string(peer.name);
+      valid.push_back(peer.name);
     }
-    if (!found) throw ConfigError(fmt::format("--peers: unknown peer '{}'; one of: {}", word, valid));
+    if (!found) not_one_of("--peers", word, valid);
     if (std::find(chosen.begin(), chosen.end(), found) == chosen.end()) chosen.push_back(found);
   }
   if (chosen.empty()) throw ConfigError("--peers: no peer named");

@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
 #include "trireme/base/split.h"
 #include "trireme/cli/bench/crew.h"
@@ -51,7 +52,7 @@ std::vector<DdpCase> cases_of(const std::string& text) {
     auto colon = word.find(':');
     std::string model = word.substr(0, colon);
     if (std::ranges::find(kKnown, model) == kKnown.end()) {
-      throw ConfigError(fmt::format("--models: '{}' is not one of: {}", model, fmt::join(kKnown, ", ")));
+      not_one_of("--models", model, views_of(kKnown));
     }
     int batch = colon == word.npos ? (model == "resnet18" ? 16 : 32)
                                    : static_cast<int>(parse_integer(word.substr(colon + 1), "--models", 1, 1 << 20));
@@ -205,7 +206,7 @@ void print_case(const DdpCase& which, int workers, const std::map<std::string, M
 
 void run(const DdpBenchOptions& options) {
   for (const auto& peer : words_of(options.peers)) {
-    if (peer != "pytorch") throw ConfigError(fmt::format("--peers: '{}' is not one of: pytorch", peer));
+    if (peer != "pytorch") not_one_of("--peers", peer, std::array<std::string_view, 1>{"pytorch"});
   }
   parse_integer(options.threads, "--threads", 1, 4096);
   plan::parse_bucket_plan(options.plan);

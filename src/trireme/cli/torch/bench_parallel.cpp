@@ -11,6 +11,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/median.h"
+#include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
 #include "trireme/base/split.h"
 #include "trireme/cli/torch/command.h"
@@ -173,7 +174,7 @@ void run(const ParallelBenchOptions& options) {
   for (auto& word : words_of(options.only)) {
     wanted.push_back(std::move(word));
     if (std::ranges::find(names, wanted.back()) == names.end()) {
-      throw ConfigError(fmt::format("--cases: '{}' is not one of: {}", wanted.back(), fmt::join(names, ", ")));
+      not_one_of("--cases", wanted.back(), views_of(names));
     }
   }
   for (const auto& one : cases()) {

@@ -19,6 +19,7 @@
 #include "trireme/cli/torch/train_servers.h"
 #include "trireme/collective/communicator.h"
 #include "trireme/collective/schedule.h"
+#include "trireme/net/cores.h"
 #include "trireme/net/emulate/hosts.h"
 #include "trireme/net/launch/launch.h"
 #include "trireme/net/world.h"
@@ -409,6 +410,17 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
   if (result.exit_code != 0) throw Exit{result.exit_code};
 }
 
+// A plan counts on a core for each worker at least.
+void warn_of_few_cores(const train::Config& config, const TrainCommand& options) {
+  const int cores = net::usable_cores();
+  if (!options.plan || config.workers <= cores) return;
+  fmt::print(
+      stderr,
+      "trireme: warning: {}: {} workers share the {} core{} of this host, where the plan counts on one each: its "
+      "prediction will not hold; spread them over hosts with --nnodes\n",
+      options.plan_file, config.workers, cores, cores == 1 ? "" : "s");
+}
+
 void run(TrainCommand& options, const std::vector<std::string>& arguments) {
   if (options.resumes && !options.join.empty()) {
     throw ConfigError("--resume: is for who starts a job; leave it out with --join");
@@ -423,7 +435,10 @@ void run(TrainCommand& options, const std::vector<std::string>& arguments) {
   }
   if (!options.join.empty()) return join(config, options);
   auto spec = net::world_from_environment();
-  if (spec.launcher == "none") check_start(config, options);
+  if (spec.launcher == "none") {
+    check_start(config, options);
+    warn_of_few_cores(config, options);
+  }
   if (spec.launcher != "none" || config.launch == "threads") heed_stop_signals(on_stop_signal);
   if (config.out.empty()) config.out = fresh_folder(config);
   if (spec.launcher != "none") check_hosts(config, spec.launcher);

@@ -6,6 +6,7 @@
 #include <exception>
 #include <string_view>
 
+#include "trireme/base/file_limit.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/memory.h"
 #include "trireme/cli/program.h"
@@ -31,6 +32,7 @@ void add_training_commands(CLI::App& app) {
 
 int run_training_program(CLI::App& app, int argc, char** argv) {
   avoid_amx();
+  report_file_limit();
   if (argc > 2) given_arguments.assign(argv + 2, argv + argc);
   std::signal(SIGPIPE, SIG_IGN);  // a run goes on when whoever reads its output has seen enough
   return run_program(app, normalize_arguments(argc, argv));

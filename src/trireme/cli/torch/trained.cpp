@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/base/nearest.h"
 #include "trireme/net/cores.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/state.h"
@@ -17,7 +19,7 @@ namespace {
 std::filesystem::path find(const TrainedOptions& options) {
   const std::filesystem::path from = options.from;
   if (options.checkpoint != "best" && options.checkpoint != "last") {
-    throw ConfigError(fmt::format("--checkpoint: '{}' is not one of: best, last", options.checkpoint));
+    not_one_of("--checkpoint", options.checkpoint, std::array<std::string_view, 2>{"best", "last"});
   }
   std::error_code ignored;
   if (std::filesystem::is_regular_file(from, ignored)) return from;
@@ -44,7 +46,7 @@ std::filesystem::path find(const TrainedOptions& options) {
 
 torch::Device device_for(const TrainedOptions& options, const train::Config& config) {
   if (!options.device.empty() && options.device != "cpu" && options.device != "cuda") {
-    throw ConfigError(fmt::format("--device: '{}' is not one of: cpu, cuda", options.device));
+    not_one_of("--device", options.device, std::array<std::string_view, 2>{"cpu", "cuda"});
   }
   const bool here = torch::cuda::is_available();
   if (options.device == "cuda" && !here) {

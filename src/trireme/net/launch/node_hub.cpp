@@ -56,6 +56,7 @@ class Hub : public NodeLink {
   Door door_;
   std::map<int, Member> members_;
   bool placed_ = false, own_done_ = false, over_ = false;
+  int refused_ = 0;
   Clock::time_point settle_by_ = Clock::time_point::max();
   EventLoop::TimerId beat_timer_, waiting_timer_;
 };
@@ -111,7 +112,11 @@ void Hub::serve_door() {
   door_.serve(
       set,
       [this](const Link& link) { return members_.count(link.from) == 0 ? Verdict::accepted : Verdict::rank_taken; },
-      [this](const Link& link, Fd fd) { on_enter(link, std::move(fd)); }, events_.say);
+      [this](const Link& link, Fd fd) { on_enter(link, std::move(fd)); },
+      [this](const std::string& line) {
+        constexpr int kMostReports = 8;  // of who may try again and again
+        if (++refused_ <= kMostReports) events_.say(line);
+      });
   watch_door();
 }
 
