@@ -295,18 +295,30 @@ void dawdle(std::uint64_t drawn) {
   if (drawn % 16 == 1) std::this_thread::sleep_for(std::chrono::microseconds(drawn / 16 % 300));
 }
 
+// Ends the group, and uses at once what memory it gave back: who reads it still, reads that.
+void end_group(Communicator& world, std::optional<Communicator>& group,
+               std::vector<std::shared_ptr<std::byte[]>>& used) {
+  group.reset();
+  for (int width = 10; width <= 18; ++width) {
+    const auto bytes = std::size_t{1} << width;
+    used.push_back(world.allocate_bytes(bytes));
+    std::memset(used.back().get(), 0xa5, bytes);
+  }
+}
+
 // Everyone draws the same; `own` only decides when, and in which memory.
-void live_and_end(std::optional<Communicator>& group, Draws draws, Draws& own, int calls, const RandomCalls& how,
-                  std::uint64_t begun, RandomReport& report) {
+void live_and_end(Communicator& world, std::optional<Communicator>& group, Draws draws, Draws& own, int calls,
+                  const RandomCalls& how, std::uint64_t begun, RandomReport& report) {
   const bool shared = group->transport() != "tcp", same_memory = draws.one_in(2), heap = draws.one_in(3);
-  const bool ends_first = draws.one_in(4);
+  const bool ends_first = draws.one_in(2);
+  std::vector<std::shared_ptr<std::byte[]>> used;
   std::vector<Attempt> attempts;
   for (int i = 0; i < calls; ++i) {
     const auto call = draw_call(draws, group->size(), shared, how.most);
     attempts.emplace_back(*group, call, same_memory ? heap : own.one_in(2));
   }
   dawdle(own.next());
-  if (ends_first) group.reset();  // a started call goes on without it
+  if (ends_first) end_group(world, group, used);  // a started call goes on without it
   for (auto& attempt : attempts) attempt.judge(report, begun++);
 }
 
@@ -346,7 +358,7 @@ RandomReport make_random_calls(Communicator& world, const RandomCalls& how) {
     const auto seed = draws.next();
     const bool keeps = draws.one_in(8);
     if (!group) continue;
-    live_and_end(group, Draws(seed + static_cast<std::uint64_t>(color[me])), own, calls, how, begun, mine);
+    live_and_end(world, group, Draws(seed + static_cast<std::uint64_t>(color[me])), own, calls, how, begun, mine);
     if (keeps && group) kept.push_back(std::move(*group));
     if (kept.size() > 2) kept.erase(kept.begin());
   }
