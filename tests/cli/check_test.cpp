@@ -80,6 +80,31 @@ TEST(CheckCommand, ChoosesByName) {
   EXPECT_THAT(check("--ranks 3 --collective barrier --algorithm tree").text, HasSubstr("1 algorithms proven"));
 }
 
+TEST(CheckCommand, MakesRandomCallsOverShortLivedGroups) {
+  for (const std::string where : {"--transport shm --ranks 2,5 --count 400", "--transport inproc --ranks 3 --count 200",
+                                  "--transport tcp --ranks 3 --count 40", "--ranks 7 --count 100 --seed 9"}) {
+    const Outcome outcome = check("--random " + where);
+    EXPECT_EQ(outcome.code, 0) << outcome.text;
+    EXPECT_THAT(outcome.text,
+                testing::MatchesRegex("[0-9]+ random collectives over [0-9]+ short-lived groups, .* ranks, "
+                                      ".*: [0-9]+ elements, none wrong; seed [0-9]+, [0-9]+ s\n"));
+  }
+}
+
+TEST(CheckCommand, CountsRandomCallsInJson) {
+  const auto seen = [](const std::string& seed) {
+    return nlohmann::json::parse(check("--random --json --ranks 2..4 --count 90 --seed " + seed).text);
+  };
+  auto first = seen("3"), again = seen("3");
+  EXPECT_GE(first.at("calls"), 90);
+  EXPECT_GT(first.at("groups"), 10);
+  EXPECT_EQ(first.at("wrong"), 0);
+  EXPECT_EQ(first.at("seed"), 3);
+  for (auto* run : {&first, &again}) run->erase("seconds");
+  EXPECT_EQ(first, again);  // the same calls are drawn
+  EXPECT_NE(first.at("elements"), seen("4").at("elements"));
+}
+
 TEST(CheckCommand, AnswersBadInputWithOneLine) {
   const auto expect = [](const std::string& arguments, const std::string& text) {
     const Outcome outcome = check(arguments);
@@ -97,6 +122,12 @@ TEST(CheckCommand, AnswersBadInputWithOneLine) {
   expect("--algorithm pipeline:2f2b", "no pipeline '2f2b'; there are: gpipe, 1f1b,");
   expect("--collective barrier --algorithm pipeline:1f1b", "--collective: has no meaning with a pipeline");
   expect("--fast", "--fast");
+  expect("--count 5", "--count: is for random collectives; add --random");
+  expect("--random --algorithm ring", "--algorithm: --random draws from all of them");
+  expect("--random --ranks 1", "--ranks: '1'");
+  expect("--random --ranks 65", "--ranks: 65 is too many; up to 64 make random calls");
+  expect("--random --count 0", "--count: '0'");
+  expect("--random --transport pigeon", "--transport");
 }
 
 }  // namespace

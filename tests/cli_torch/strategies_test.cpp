@@ -108,9 +108,9 @@ TEST_F(Strategies, AServerAndAWorkerMayDie) {
   Started program(tiny(out, {"--strategy", "ps-async", "--workers", "3", "--servers", "2", "--replicas", "2",
                              "--epochs", "60", "--trace-steps", "0"}));
   ASSERT_TRUE(poll_until(30, [&] { return !checkpoints(out).empty(); })) << program.err();
-  ::kill(find_rank(program, 3), SIGKILL);
+  ASSERT_TRUE(kill_rank(program, 3, SIGKILL)) << program.err();
   ASSERT_TRUE(poll_until(10, [&] { return program.err().find("server 0") != std::string::npos; }));
-  ::kill(find_rank(program, 1), SIGKILL);
+  ASSERT_TRUE(kill_rank(program, 1, SIGKILL)) << program.err();
   ASSERT_EQ(program.wait(60), 0) << program.err();
   EXPECT_THAT(program.err(), HasSubstr("was killed by signal 9 (SIGKILL); the others go on"));
   EXPECT_THAT(program.err(), HasSubstr("worker 1"));

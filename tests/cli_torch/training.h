@@ -159,4 +159,10 @@ inline pid_t find_rank(const Started& program, int rank) {
   return found;
 }
 
+// False, and no signal, where there is none: kill(-1) would reach every process of the machine.
+inline bool kill_rank(const Started& program, int rank, int signal) {
+  const pid_t found = find_rank(program, rank);
+  return found > 0 && ::kill(found, signal) == 0;
+}
+
 }  // namespace trireme::test

@@ -1,9 +1,12 @@
 // launch() as other commands use it: from C++, with the output handed over.
 #include "trireme/net/launch/launch.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <map>
@@ -47,6 +50,50 @@ TEST(Launch, SaysWhoDiedAndHow) {
   EXPECT_EQ(std::to_string(run.result.pid) + "\n", run.out[1]);
   EXPECT_TRUE(WIFSIGNALED(run.result.wait_status) && WTERMSIG(run.result.wait_status) == SIGSEGV);
   EXPECT_THAT(run.result.failure, testing::HasSubstr("rank 1 "));
+}
+
+// Rank 1 stops itself; the others do `rest`.
+Captured with_one_stopped(const std::string& rest, LaunchSpec spec) {
+  spec.stopped_s = [](int) { return 0.3; };
+  return capture(3, "[ $RANK = 1 ] && kill -STOP $$; " + rest, spec);
+}
+
+TEST(Launch, EndsTheJobWhenAWorkerStandsStillForTooLong) {
+  auto run = with_one_stopped("exec sleep 60", {});
+  EXPECT_EQ(run.result.exit_code, 4);
+  EXPECT_THAT(run.result.failure,
+              testing::MatchesRegex("rank 1 \\(pid [0-9]+, host .*\\) was stopped by signal 19 "
+                                    "\\(SIGSTOP\\) and stood still for 0.3.* s; stopped the other 2"));
+}
+
+TEST(Launch, KillsWhoStandsStillWhereTheOthersCanGoOn) {
+  LaunchSpec spec;
+  spec.expendable = [](int rank) { return rank == 1; };
+  for (const std::string rest : {"sleep 1", "true"}) {  // which end after it was given up, or before
+    auto run = with_one_stopped(rest + "; echo $RANK", spec);
+    EXPECT_EQ(run.result.exit_code, 0) << run.result.failure;
+    EXPECT_EQ(run.out, (std::map<int, std::string>{{0, "0\n"}, {2, "2\n"}}));
+  }
+}
+
+TEST(Launch, LetsAWorkerStandStillForAMoment) {
+  LaunchSpec spec;
+  spec.stopped_s = [](int) { return 2; };
+  auto run = capture(1, "(sleep 0.2; kill -CONT $$) & kill -STOP $$; wait; sleep 2.2; echo on", spec);
+  EXPECT_EQ(run.result.exit_code, 0) << run.result.failure;
+  EXPECT_EQ(run.out[0], "on\n");
+}
+
+TEST(Launch, GivesEveryWorkerTheDescriptorToInherit) {
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  LaunchSpec spec;
+  spec.inherited = ends[1];
+  EXPECT_EQ(capture(2, fmt::format("eval 'printf x >&{}'", ends[1]), spec).result.exit_code, 0);
+  char text[3] = "";
+  EXPECT_EQ(::read(ends[0], text, 2), 2);
+  EXPECT_STREQ(text, "xx");
+  for (int fd : ends) ::close(fd);
 }
 
 TEST(Launch, LeavesTheCallersProcessAsItWas) {

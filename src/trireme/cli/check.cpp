@@ -1,4 +1,4 @@
-// trireme check: proves every schedule and prints what was proven.
+// trireme check: proves every schedule and prints what was proven; or runs collectives at random.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -14,6 +14,7 @@
 #include "trireme/base/size.h"
 #include "trireme/base/text.h"
 #include "trireme/cli/check_pipeline.h"
+#include "trireme/cli/check_random.h"
 #include "trireme/cli/command.h"
 #include "trireme/collective/checker.h"
 
@@ -25,7 +26,8 @@ struct CheckOptions {
   std::string ranks = "1..33";
   std::string collective;
   std::string algorithm;
-  bool json = false;
+  bool json = false, random = false;
+  RandomCheck drawn;
 };
 
 std::vector<int> ranks_of(const CheckOptions& options) {
@@ -156,18 +158,46 @@ void check_all(const CheckOptions& options) {
   if (!pipelines.empty()) fmt::print("{} pipeline schedules proven in {} cases\n", pipelines.size(), pipeline_cases);
 }
 
+// Each flag belongs to one of the two.
+void check_chosen(CheckOptions& options, const CLI::App& command) {
+  const auto refuse_given = [&](std::initializer_list<const char*> flags, const char* why) {
+    for (const char* flag : flags) {
+      if (command.count(flag) > 0) throw ConfigError(fmt::format("{}: {}", flag, why));
+    }
+  };
+  if (!options.random) {
+    refuse_given({"--count", "--seed", "--transport"}, "is for random collectives; add --random");
+    return check_all(options);
+  }
+  refuse_given({"--collective", "--algorithm"}, "--random draws from all of them; leave it out");
+  if (command.count("--ranks") > 0) options.drawn.ranks = options.ranks;
+  options.drawn.json = options.json;
+  check_random(options.drawn);
+}
+
 }  // namespace
 
 void add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* check = app.add_subcommand("check", "prove every schedule, of collectives and of pipelines");
-  check->add_option("--ranks,--workers,--nproc-per-node,-n", options->ranks, "numbers of ranks, as in 1..33 or 2,4,8")
+  CLI::App* check = app.add_subcommand("check", "prove every schedule, of collectives and of pipelines; or --random");
+  check->footer("example: trireme check --random --count 100000 --ranks 2..7 --transport shm");
+  check
+      ->add_option("--ranks,--workers,--nproc-per-node,-n", options->ranks,
+                   "numbers of ranks, as in 1..33 or 2,4,8; --random: 2..7")
       ->capture_default_str();
   check->add_option("--collective", options->collective, "only this collective");
   check->add_option("--algorithm", options->algorithm,
                     "only algorithms of this name; or a pipeline, as in pipeline:1f1b");
   check->add_flag("--json", options->json, "one JSON object per algorithm or pipeline and line");
-  check->callback([options] { check_all(*options); });
+  check->add_flag("--random", options->random,
+                  "run random collectives over short-lived groups, and compare every element");
+  check->add_option("--count", options->drawn.count, "--random: calls, over all numbers of ranks")
+      ->capture_default_str();
+  check->add_option("--seed", options->drawn.seed, "--random: of what is drawn")->capture_default_str();
+  check->add_option("--transport", options->drawn.transport, "--random: shm or tcp (processes), or inproc (threads)")
+      ->check(CLI::IsMember({"shm", "tcp", "inproc"}))
+      ->capture_default_str();
+  check->callback([options, check] { check_chosen(*options, *check); });
 }
 
 }  // namespace trireme::cli

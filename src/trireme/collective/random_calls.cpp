@@ -262,7 +262,7 @@ class Attempt {
   }
 
   // Once the call is done.
-  void judge(RandomReport& report) {
+  void judge(RandomReport& report, std::uint64_t number) {
     work_.wait();
     const auto outs = elements_out(call_, rank_, ranks_);
     for (std::size_t i = 0; i < outs; ++i) {
@@ -270,8 +270,8 @@ class Attempt {
       if (std::abs(got - want) <= slack_of(call_, want)) continue;
       ++report.wrong;
       if (!report.first.empty()) continue;
-      report.first = fmt::format("{} of {} {} ({}, {}, root {}): element {} on rank {} of {} is {}, not {}",
-                                 name(call_.what), call_.count, name(call_.dtype), name(call_.op),
+      report.first = fmt::format("call {}, {} of {} {} ({}, {}, root {}): element {} on rank {} of {} is {}, not {}",
+                                 number, name(call_.what), call_.count, name(call_.dtype), name(call_.op),
                                  call_.algorithm != nullptr ? call_.algorithm->name : "auto", call_.root, i, rank_,
                                  ranks_, got, want);
     }
@@ -295,19 +295,42 @@ void dawdle(std::uint64_t drawn) {
   if (drawn % 16 == 1) std::this_thread::sleep_for(std::chrono::microseconds(drawn / 16 % 300));
 }
 
+// Ends the group, and uses at once what memory it gave back: who reads it still, reads that.
+void end_group(Communicator& world, std::optional<Communicator>& group,
+               std::vector<std::shared_ptr<std::byte[]>>& used) {
+  group.reset();
+  for (int width = 10; width <= 18; ++width) {
+    const auto bytes = std::size_t{1} << width;
+    used.push_back(world.allocate_bytes(bytes));
+    std::memset(used.back().get(), 0xa5, bytes);
+  }
+}
+
 // Everyone draws the same; `own` only decides when, and in which memory.
-void live_and_end(std::optional<Communicator>& group, Draws draws, Draws& own, int calls, const RandomCalls& how,
-                  RandomReport& report) {
+void live_and_end(Communicator& world, std::optional<Communicator>& group, Draws draws, Draws& own, int calls,
+                  const RandomCalls& how, std::uint64_t begun, RandomReport& report) {
   const bool shared = group->transport() != "tcp", same_memory = draws.one_in(2), heap = draws.one_in(3);
-  const bool ends_first = draws.one_in(4);
+  const bool ends_first = draws.one_in(2);
+  std::vector<std::shared_ptr<std::byte[]>> used;
   std::vector<Attempt> attempts;
   for (int i = 0; i < calls; ++i) {
     const auto call = draw_call(draws, group->size(), shared, how.most);
     attempts.emplace_back(*group, call, same_memory ? heap : own.one_in(2));
   }
   dawdle(own.next());
-  if (ends_first) group.reset();  // a started call goes on without it
-  for (auto& attempt : attempts) attempt.judge(report);
+  if (ends_first) end_group(world, group, used);  // a started call goes on without it
+  for (auto& attempt : attempts) attempt.judge(report, begun++);
+}
+
+// A wrong element's words, of the lowest rank that has one, at every rank.
+std::string first_of_all(Communicator& world, const std::string& mine) {
+  std::vector<std::int32_t> who{mine.empty() ? world.size() : world.rank()};
+  world.all_reduce(who, Op::min);
+  if (who[0] == world.size()) return "";
+  std::vector<std::uint8_t> text(512);
+  std::copy_n(mine.begin(), std::min(mine.size(), text.size()), text.begin());
+  world.broadcast(text, who[0]);
+  return {text.begin(), std::find(text.begin(), text.end(), 0)};
 }
 
 }  // namespace
@@ -326,6 +349,8 @@ RandomReport make_random_calls(Communicator& world, const RandomCalls& how) {
       if (color[rank] >= 0) present[static_cast<std::size_t>(color[rank])] = true;
     }
     const auto formed = static_cast<std::uint64_t>(std::ranges::count(present, true));
+    const auto begun = all.calls;
+    if (how.progress) how.progress(begun);
     all.groups += formed;
     all.calls += formed * static_cast<std::uint64_t>(calls);
     const auto me = static_cast<std::size_t>(world.rank());
@@ -333,7 +358,7 @@ RandomReport make_random_calls(Communicator& world, const RandomCalls& how) {
     const auto seed = draws.next();
     const bool keeps = draws.one_in(8);
     if (!group) continue;
-    live_and_end(group, Draws(seed + static_cast<std::uint64_t>(color[me])), own, calls, how, mine);
+    live_and_end(world, group, Draws(seed + static_cast<std::uint64_t>(color[me])), own, calls, how, begun, mine);
     if (keeps && group) kept.push_back(std::move(*group));
     if (kept.size() > 2) kept.erase(kept.begin());
   }
@@ -341,7 +366,7 @@ RandomReport make_random_calls(Communicator& world, const RandomCalls& how) {
   world.all_reduce(sums);
   all.elements = static_cast<std::uint64_t>(sums[0]);
   all.wrong = static_cast<std::uint64_t>(sums[1]);
-  all.first = mine.first;
+  all.first = first_of_all(world, mine.first);
   return all;
 }
 

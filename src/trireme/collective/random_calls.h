@@ -3,6 +3,7 @@
 // collective, type, operator, root, count, algorithm and memory.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "trireme/collective/communicator.h"
@@ -12,7 +13,8 @@ namespace trireme {
 struct RandomCalls {
   std::uint64_t calls = 1000;  // at least so many, counted once for each group that makes them
   std::uint64_t seed = 1;
-  std::size_t most = 1 << 15;  // elements of a rank's vector
+  std::size_t most = 1 << 15;                              // elements of a rank's vector
+  std::function<void(std::uint64_t calls)> progress = {};  // now and then: so many were begun
 };
 
 // Of all ranks together.
@@ -21,7 +23,7 @@ struct RandomReport {
   std::uint64_t groups = 0;
   std::uint64_t elements = 0;  // compared
   std::uint64_t wrong = 0;
-  std::string first;  // this rank's first wrong element, in words; empty if none
+  std::string first;  // a wrong element, the first of the lowest rank that has one; empty if none
 };
 
 // Collective over `world`; the same arguments on every rank.

@@ -73,6 +73,14 @@ std::size_t Client::live_workers() const {
   std::lock_guard lock(impl_->mutex_);
   return impl_->view_.workers.size();
 }
+WorkerId Client::first_worker() const {
+  std::lock_guard lock(impl_->mutex_);
+  WorkerId first = kNobody;
+  for (const auto& worker : impl_->view_.workers) {
+    if (worker.initial) first = std::min(first, worker.id);
+  }
+  return first;
+}
 std::string Client::stopped() const {
   std::lock_guard lock(impl_->mutex_);
   return impl_->view_.stop;

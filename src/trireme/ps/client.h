@@ -82,6 +82,9 @@ class Client {
   std::uint64_t clock() const;  // pushes so far, or what the others had done when this worker joined
   bool joined_late() const;     // after the job had begun
   std::size_t live_workers() const;
+  // Of those that the job began with and that are still there the one of the lowest id; kNobody if none is. All that
+  // were in a sum() see the same when it has returned, but for who has died since.
+  WorkerId first_worker() const;
 
   // Memory that servers on this host read and write in place; any other memory works too, with copies.
   std::span<float> allocate(std::size_t count);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "trireme/base/error.h"
 #include "trireme/net/socket.h"
@@ -331,6 +332,11 @@ void Coordinator::Impl::publish() {
 
 Duration Coordinator::Impl::tick() {
   auto limit = std::chrono::duration<double>(options_.lease_s);
+  // Who stood still itself cannot tell who was silent meanwhile.
+  const auto now = Clock::now(), expected = std::exchange(last_tick_, now) + std::chrono::milliseconds(500);
+  if (now > expected) {
+    for (auto& [id, member] : members_) member.heard += now - expected;
+  }
   std::vector<std::uint64_t> silent;
   for (auto& [id, member] : members_) {
     if (Clock::now() - member.heard > limit) silent.push_back(id);

@@ -80,6 +80,7 @@ class Coordinator::Impl {
   bool files_may_return_ = false;
   bool initialised_ = false;
   std::optional<Deadline> restart_;
+  Clock::time_point last_tick_ = Clock::now();
 
   mutable std::mutex mutex_;
   View published_;  // guarded by mutex_

@@ -136,7 +136,7 @@ void ServerWorker::model(std::span<float> out) {
   client_.sum(fmt::format("model {}", models_), {}, deadline());
   const bool compressed = client_.compression().has_value();
   client_.wait(compressed ? client_.pull_exact(out) : client_.pull(weights_), deadline());
-  if (client_.id() == 0) servers_ = client_.pull_state(deadline());
+  if (client_.first_worker() == client_.id()) servers_ = client_.pull_state(deadline());
   client_.sum(fmt::format("model {} read", models_++), {}, deadline());
   if (!compressed) std::ranges::copy(weights_, out.begin());
 }

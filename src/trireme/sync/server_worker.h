@@ -76,7 +76,7 @@ class ServerWorker : public Strategy {
   std::shared_ptr<float[]> mean_;   // where that is pulled to
   std::optional<ps::Ticket> last_;  // the push and pull under way
   std::int64_t models_ = 0;         // asked for so far
-  ps::ServerState servers_;         // the first worker's
+  ps::ServerState servers_;         // of who writes checkpoints
   Report report_;
 
   // For reading live: the thread pulls while `computing_`. Invariant: outside of it nobody writes to the weights but

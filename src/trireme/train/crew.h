@@ -15,6 +15,9 @@ class Crew {
   virtual ~Crew() = default;
   virtual int rank() const = 0;
   virtual int size() const = 0;
+  // Who writes what the run leaves: the first worker, or where that has died the first of those left. All know the same
+  // after a sum.
+  virtual int writer() const { return 0; }
   // Over all workers, when all have come. Collective.
   virtual void sum(std::span<double> numbers) = 0;
   // The same of a copy, without waiting for anybody where a crew can; one at a time.

@@ -1,5 +1,8 @@
 #include "trireme/train/learner.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "trireme/collective/communicator_impl.h"
 #include "trireme/net/inproc.h"
 #include "trireme/train/mesh_gradients.h"
@@ -125,8 +128,17 @@ void average_buffers(torch::nn::Module& model, Crew& crew, Communicator* replica
     if (!item.value().defined() || !item.value().is_floating_point()) continue;
     auto values = item.value().detach().to(torch::kCPU, torch::kFloat64, false, true).contiguous();
     const std::span<double> numbers(values.data_ptr<double>(), static_cast<std::size_t>(values.numel()));
-    replicas ? replicas->all_reduce(View(numbers)) : crew.sum(numbers);
-    item.value().detach().copy_(values.div_(crew.size()));
+    double workers = crew.size();
+    if (replicas) {
+      replicas->all_reduce(View(numbers));
+    } else {  // of those that are left
+      std::vector<double> counted(numbers.begin(), numbers.end());
+      counted.push_back(1);
+      crew.sum(counted);
+      workers = counted.back();
+      std::copy_n(counted.begin(), numbers.size(), numbers.begin());
+    }
+    item.value().detach().copy_(values.div_(workers));
   }
 }
 

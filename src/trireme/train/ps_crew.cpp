@@ -31,7 +31,7 @@ void PsCrew::sum(std::span<double> numbers) {
 
 // Of a part that was begun by an earlier run, what that one took is taken from the counter first.
 void PsCrew::start_giving(const Part& part) {
-  if (rank_ == 0) {
+  if (rank_ == writer()) {
     for (auto k = part.begin; k < part.first; ++k) take_from(client_, part, Deadline::in_seconds(config_.timeout));
   }
   sum({});
@@ -42,7 +42,7 @@ std::optional<std::int64_t> PsCrew::take(const Part& part) {
 }
 
 void PsCrew::announce(const std::optional<Part>& part) {
-  if (rank_ != 0) return;
+  if (rank_ != writer()) return;
   const auto deadline = Deadline::in_seconds(config_.timeout);
   if (!part) {
     client_.next_ticket(kOver, 1, deadline);

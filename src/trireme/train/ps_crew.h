@@ -15,6 +15,7 @@ class PsCrew : public Crew {
 
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(config_.workers); }
+  int writer() const override { return static_cast<int>(client_.first_worker()); }
   void sum(std::span<double> numbers) override;
   void start_giving(const Part& part) override;
   std::optional<std::int64_t> take(const Part& part) override;

@@ -31,15 +31,24 @@ Recorder::Recorder(const Config& config, const Objective& objective, Communicato
       folder_(config.out),
       writes_(rank == 0),
       resumed_(resumed),
+      verbosity_(verbosity),
       zero_(left_together(world)) {
-  if (!writes_) return;
+  if (writes_) open(resumed);
+}
+
+void Recorder::open(std::optional<std::int64_t> after) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error) throw_write_error(folder_, error.value());
-  metrics_ = std::make_unique<MetricsFile>(folder_ / "metrics.jsonl", resumed);
-  events_ = std::make_unique<EventWriter>(folder_, resumed);
-  progress_ = std::make_unique<Progress>(std::cout, screen_of(STDOUT_FILENO), verbosity);
+  metrics_ = std::make_unique<MetricsFile>(folder_ / "metrics.jsonl", after);
+  events_ = std::make_unique<EventWriter>(folder_, after);
+  progress_ = std::make_unique<Progress>(std::cout, screen_of(STDOUT_FILENO), verbosity_);
   write_run_file(folder_ / "run.json", {{"status", "running"}, {"config", to_json(config_)}});
+}
+
+void Recorder::take_over(std::int64_t step) {
+  writes_ = true;
+  open(step);
 }
 
 void Recorder::header(const RunHeader& header) {

@@ -32,6 +32,8 @@ class Recorder {
   Recorder(const Config& config, const Objective& objective, Communicator& world, int rank,
            std::optional<std::int64_t> resumed, Verbosity verbosity);
 
+  // The first worker is gone, and this one writes from here on, after what is there up to `step`.
+  void take_over(std::int64_t step);
   void header(const RunHeader& header);
   // Of training, before this process: rates are of what it did itself.
   void begin_at(double seconds) { epoch_begin_s_ = seconds; }
@@ -58,6 +60,7 @@ class Recorder {
                         const Prediction& prediction, const nlohmann::json& mesh = {});
 
  private:
+  void open(std::optional<std::int64_t> after);
   void trace(const StepOutcome& outcome, const ExchangeTimes& exchange, double optimizer_s, std::int64_t step);
   void end_epoch(const Place& place, const Evaluation& test, double lr);
   void write_trace_of_all();
@@ -69,8 +72,9 @@ class Recorder {
   Communicator& world_;
   const int rank_;
   const std::filesystem::path folder_;
-  const bool writes_;
+  bool writes_;
   const std::optional<std::int64_t> resumed_;
+  const Verbosity verbosity_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<EventWriter> events_;
   std::unique_ptr<Progress> progress_;

@@ -93,6 +93,11 @@ class Run {
     end();
     const auto report = strategy_->report();
     auto workers = accounts_.of_all(workers_, sent_, report);
+    while (workers_.writer() != writer_) {  // it has died since, and may not have kept the last
+      take_over();
+      save(test_->accuracy);
+      if (checkpoints_) checkpoints_->wait();
+    }
     nlohmann::json mesh;
     if (body_) mesh = body_report();
     auto summary =
@@ -259,6 +264,7 @@ class Run {
     strategy_->settle();
     std::array sums{part_.loss, part_.score.sum, part_.score.of, part_.samples, asked_to_stop() ? 1.0 : 0.0};
     crew_.sum(sums);
+    take_over();
     if (last_ > 0) place_.train_seconds += now_seconds() - last_;
     sent_ += traffic() - before_;
     place_.bytes_sent = from_bytes_ + sent_;
@@ -281,6 +287,15 @@ class Run {
     last_ = 0;  // what evaluation took is not training
     before_ = traffic();
     if (!stopped_ && !finished()) announce();
+  }
+
+  // Where who wrote has died, the first of those left goes on with it. After a sum.
+  void take_over() {
+    writer_ = workers_.writer();
+    if (checkpoints_ || writer_ != workers_.rank()) return;
+    checkpoints_.emplace(config_.out, static_cast<int>(config_.keep_last), /*keep_best=*/true);
+    recorder_->take_over(place_.step);
+    recorder_->message(fmt::format("worker {} writes from here on: those before it are gone", workers_.rank()));
   }
 
   void judge() {
@@ -351,18 +366,24 @@ class Run {
       with_the_model([&] { found = body_->evaluate(*work_.data.test); });
       return found;
     }
+    const auto own = [&] {
+      return evaluate(*learners_.first().work.model, work_.objective, *work_.data.test, work_.device, &world_);
+    };
     with_the_model([&] {
-      if (world_.size() == crew_.size() || crew_.rank() == 0) {
-        found = evaluate(*learners_.first().work.model, work_.objective, *work_.data.test, work_.device, &world_);
+      if (world_.size() == crew_.size()) {
+        found = own();
+        return;
       }
-    });
-    if (world_.size() < crew_.size()) {
-      std::vector<double> sums{found.loss, static_cast<double>(found.samples)};
-      found.metrics.resize(work_.objective.metrics.size());
-      sums.insert(sums.end(), found.metrics.begin(), found.metrics.end());
-      crew_.sum(sums);
+      std::vector<double> sums;
+      for (int dead = 0; dead < crew_.size() && (sums.empty() || sums[1] == 0); ++dead) {
+        found = crew_.writer() == crew_.rank() ? own() : Evaluation{};  // it may die over it: then the next one does it
+        sums = {found.loss, static_cast<double>(found.samples)};
+        found.metrics.resize(work_.objective.metrics.size());
+        sums.insert(sums.end(), found.metrics.begin(), found.metrics.end());
+        crew_.sum(sums);
+      }
       found = {sums[0], {sums.begin() + 2, sums.end()}, static_cast<std::int64_t>(sums[1])};
-    }
+    });
     return found;
   }
 
@@ -550,6 +571,7 @@ class Run {
   std::uint64_t from_bytes_ = 0;    // sent by then
   double last_ = 0;                 // when the last step ended; 0: nothing to count from
   StopQuestion stop_question_;
+  int writer_ = 0;  // of checkpoints and all else, as far as this worker knows
   bool mark_ahead_ = false, said_stop_ = false, stopped_ = false;
   bool ended_ = false, uneven_ = false, apart_ = false;  // as all_finished() found it
 };

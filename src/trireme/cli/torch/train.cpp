@@ -1,7 +1,9 @@
 // trireme train: trains a model on several workers of one or several hosts.
 #include <fmt/format.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -123,7 +125,7 @@ train::TrainOptions train_options(const TrainCommand& options) {
 
 // Says how it ended, where this is the first worker.
 void report(const train::TrainResult& result, const train::Config& config, int rank, const TrainCommand& options) {
-  if (rank == 0) {
+  if (rank == 0 || !result.summary.is_null()) {
     if (options.json) std::cout << result.summary.dump() << std::endl;
     if (result.stopped) fmt::print(stderr, "trireme: stopped; go on with: trireme train --resume {}\n", config.out);
   }
@@ -166,9 +168,9 @@ void work_with_servers(const train::Config& config, train::Workload& workload, C
 }
 
 // Whether somebody else says what went wrong: whoever met it first ends, and then we are told to.
-bool told_to_stop() {
-  constexpr int kTries = 300;
-  for (int k = 0; k < kTries && asked_to_stop == 0; ++k) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+bool told_to_stop(double seconds = 3) {
+  const auto deadline = Deadline::in_seconds(seconds);
+  while (asked_to_stop == 0 && !deadline.passed()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return asked_to_stop != 0;
 }
 
@@ -183,6 +185,10 @@ void run_worker(const train::Config& config, const net::WorldSpec& spec, const T
     throw;
   } catch (const PeerLost& error) {
     if (told_to_stop()) throw Exit{error.exit_code()};  // the launcher names who died
+    throw;
+  } catch (const Timeout& error) {
+    // The launcher has named who stood still, or somebody wanted an end, before anybody was late.
+    if (told_to_stop(spec.local_rank != 0 ? 3 : 0)) throw Exit{error.exit_code()};
     throw;
   } catch (const Error& error) {
     // Wrong for all of them, as files and flags are: one says so.
@@ -200,7 +206,7 @@ Cast cast_for(const train::Config& config, const TrainCommand& options) {
 }
 
 // One of the processes that run_as_processes started.
-void run_with_servers(const train::Config& config, const net::WorldSpec& spec, const TrainCommand& options) {
+void play_part(const train::Config& config, const net::WorldSpec& spec, const TrainCommand& options) {
   const auto cast = cast_for(config, options);
   const auto key = net::key_from_environment(net::process_environment());
   const std::string at = ps::client_options_from_environment().at;
@@ -214,6 +220,17 @@ void run_with_servers(const train::Config& config, const net::WorldSpec& spec, c
   work_with_servers(config, workload, alone, spec.rank, at, options);
   // Others may still need what lies here: the job is over when the last worker has left.
   if (server) server->wait(Deadline::in_seconds(config.timeout));
+}
+
+// As run_worker: of those who meet the same, or somebody's end, one says so. The launcher names who died.
+void run_with_servers(const train::Config& config, const net::WorldSpec& spec, const TrainCommand& options) {
+  constexpr double kLauncherSees = 0.5;
+  try {
+    play_part(config, spec, options);
+  } catch (const Error& error) {
+    if (told_to_stop(spec.rank != 0 ? 3 : kLauncherSees)) throw Exit{error.exit_code()};
+    throw;
+  }
 }
 
 void run_as_threads(const train::Config& config, const TrainCommand& options) {
@@ -377,8 +394,12 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
     spec.node = static_cast<int>(parse_integer(options.node, "--node-rank", 0, spec.nodes - 1));
   }
   spec.grace_s = 2;
+  // Somewhat less than others wait for it: woken to be ended, it makes the step that they wait for, and all can save.
+  const double patience = config.timeout - std::min(1.0, 0.2 * config.timeout);
+  if (config.workers > 1 || spec.nodes > 1) spec.stopped_s = [patience](int) { return patience; };
   auto threads = std::to_string(train::compute_threads(config, spec.workers));
   spec.env = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
+  std::optional<JobBegun> begun;
   if (needs_servers(config) && !train::uses_mesh(config)) {
     if (spec.nodes > 1) {
       throw ConfigError(
@@ -390,7 +411,15 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
     const auto cast = cast_for(config, options);
     spec.workers = cast.processes();
     spec.called = [cast](int rank) { return cast.name(rank); };
-    spec.expendable = [cast](int rank) { return cast.expendable(rank); };
+    begun.emplace();
+    spec.inherited = begun->fd();
+    spec.env.emplace_back(JobBegun::kVariable, std::to_string(begun->fd()));
+    spec.expendable = [cast, &begun](int rank) { return begun->is_set() && cast.expendable(rank); };
+    // The coordinator gives up who is silent for longer than the lease.
+    spec.stopped_s = [cast, &begun, patience](int rank) {
+      const bool leased = cast.is_worker(rank) || cast.is_server(rank);
+      return begun->is_set() && leased ? std::min(patience, cast.lease_s) : patience;
+    };
     auto endpoint = options.ps_endpoint.empty() ? ps::fresh_name("train") : options.ps_endpoint;
     if (spec.network.hosts > 0) {
       net::check_emulated_network(spec.network, cast.workers, spec.transport);
@@ -402,9 +431,10 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
   }
   heed_stop_signals(on_launcher_signal);
   auto result = net::launch(spec);
-  // A worker that ended by itself has said why.
-  if (result.exit_code != 0 && (result.exit_code >= 128 || result.rank < 0) && !result.failure.empty() &&
-      result.exit_code != 128 + SIGINT && result.exit_code != 128 + SIGTERM) {
+  // A worker that ended by itself has said why; that everything was told to end is no news.
+  const bool killed = result.rank >= 0 && WIFSIGNALED(result.wait_status);
+  const bool told = result.rank < 0 && result.exit_code != 128 + SIGINT && result.exit_code != 128 + SIGTERM;
+  if (result.exit_code != 0 && (killed || told) && !result.failure.empty()) {
     fmt::print(stderr, "trireme: {}\n", result.failure);
   }
   if (result.exit_code != 0) throw Exit{result.exit_code};

@@ -1,9 +1,17 @@
 #include "trireme/cli/torch/train_servers.h"
 
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <thread>
+#include <utility>
 
 #include "trireme/base/error.h"
 #include "trireme/base/size.h"
@@ -20,9 +28,8 @@ std::string Cast::name(int rank) const {
   return is_server(rank) ? fmt::format("server {}", rank - workers) : "the coordinator";
 }
 
-// The first worker keeps the books.
 bool Cast::expendable(int rank) const {
-  if (is_worker(rank)) return rank > 0 && (!colocated || replicas > 1);
+  if (is_worker(rank)) return workers > 1 && (!colocated || replicas > 1);
   return is_server(rank) && replicas > 1;
 }
 
@@ -54,11 +61,31 @@ ps::ServerOptions server_options(int number, const std::string& at, const net::K
   return {.at = at, .key = key, .name = fmt::format("server-{}", number)};
 }
 
+JobBegun::JobBegun() : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (!event_) throw Error(fmt::format("eventfd: {}", std::strerror(errno)));
+}
+
+bool JobBegun::is_set() const {
+  pollfd entry{event_.get(), POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+void JobBegun::set() {
+  const char* number = std::getenv(kVariable);
+  if (!number) return;  // another launcher
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written =
+      ::write(static_cast<int>(parse_integer(number, kVariable, 0, 1 << 20)), &one, sizeof one);
+}
+
 void coordinate(const Cast& cast, const std::string& at, const net::Key& key, double timeout_s) {
   ps::Coordinator coordinator(coordinator_options(cast, at, key));
   const auto deadline = Deadline::in_seconds(timeout_s);
+  bool told = false;
   for (bool begun = false; begun || !deadline.passed();) {
-    auto workers = coordinator.view().workers.size();
+    const auto view = coordinator.view();
+    const auto workers = view.workers.size();
+    if (view.ready && !std::exchange(told, true)) JobBegun::set();
     begun = begun || workers > 0;
     if (begun && workers == 0) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/net/fd.h"
 #include "trireme/ps/client.h"
 #include "trireme/ps/coordinator.h"
 #include "trireme/ps/server.h"
@@ -29,7 +30,8 @@ struct Cast {
   int host(int rank, int hosts) const;
   // "worker 1", "server 0", "the coordinator"
   std::string name(int rank) const;
-  // Whether the job goes on without it: other workers, and servers whose weights have another copy.
+  // Whether a job that has begun goes on without it: all workers but the last, and servers whose weights have another
+  // copy.
   bool expendable(int rank) const;
 };
 // Throws ConfigError.
@@ -37,6 +39,21 @@ Cast cast_of(const train::Config& config, int remote);
 
 ps::CoordinatorOptions coordinator_options(const Cast& cast, const std::string& at, const net::Key& key);
 ps::ServerOptions server_options(int number, const std::string& at, const net::Key& key);
+
+// How the launcher learns from the coordinator's process that the job has begun: before, it can do without nobody.
+class JobBegun {
+ public:
+  static constexpr const char* kVariable = "TRIREME_PS_BEGUN";
+  JobBegun();
+  // For the coordinator's process to inherit, which finds the number in that variable.
+  int fd() const { return event_.get(); }
+  bool is_set() const;
+  // By that process.
+  static void set();
+
+ private:
+  net::Fd event_;
+};
 
 // The coordinator's process: until every worker has left, or none has come within the timeout.
 void coordinate(const Cast& cast, const std::string& at, const net::Key& key, double timeout_s);

@@ -80,6 +80,11 @@ void Guardian::signal(int number) {
   (void)!::send(control_.get(), &order, sizeof order, MSG_NOSIGNAL);
 }
 
+void Guardian::kill(int worker) {
+  GuardianOrder order{GuardianOrder::Kind::kill, worker, 0};
+  (void)!::send(control_.get(), &order, sizeof order, MSG_NOSIGNAL);
+}
+
 void Guardian::stop(Duration grace) {
   GuardianOrder order{GuardianOrder::Kind::stop, 0, grace.count()};
   (void)!::send(control_.get(), &order, sizeof order, MSG_NOSIGNAL);

@@ -26,7 +26,7 @@ namespace trireme::net {
 struct WorkerStart {
   std::vector<std::string> environment;  // NAME=value
   int in = -1, out = -1, err = -1;       // become 0, 1 and 2; -1: inherited
-  int keep = -1;                         // inherited under its own number
+  std::vector<int> keep;                 // inherited under their own numbers
   int network = -1;                      // the namespace it lives in; -1: ours
   std::optional<cpu_set_t> cores;        // that it may use; none: ours
 };
@@ -41,10 +41,10 @@ struct GuardianSpec {
 };
 
 struct GuardianEvent {
-  enum class Kind : int { exited, exec_failed, unkillable } kind = Kind::exited;
+  enum class Kind : int { exited, exec_failed, unkillable, stopped, continued } kind = Kind::exited;
   int worker = -1;  // index in GuardianSpec::workers
   pid_t pid = -1;
-  int status = 0;  // from waitpid, or an errno
+  int status = 0;  // from waitpid, an errno, or the signal that stopped it
 };
 
 class Guardian {
@@ -64,6 +64,7 @@ class Guardian {
   bool died() const { return died_; }
 
   void signal(int number);    // to the group of every worker that still runs
+  void kill(int worker);      // its group, at once
   void stop(Duration grace);  // SIGTERM, after `grace` SIGKILL to every process below
 
  private:

@@ -70,8 +70,10 @@ void GuardianProcess::set_up() {
   ::signal(SIGCHLD, SIG_DFL);  // ignored, the kernel would reap for us and lose the statuses
 
   std::vector<int> keep{control_};
-  for (const auto& worker : spec_.workers)
-    keep.insert(keep.end(), {worker.in, worker.out, worker.err, worker.keep, worker.network});
+  for (const auto& worker : spec_.workers) {
+    keep.insert(keep.end(), {worker.in, worker.out, worker.err, worker.network});
+    keep.insert(keep.end(), worker.keep.begin(), worker.keep.end());
+  }
   close_all_but(keep);
   sigset_t child;
   sigemptyset(&child);
@@ -112,7 +114,7 @@ void GuardianProcess::become_worker(const WorkerStart& start, int index, pid_t g
   if (start.in >= 0) ::dup2(start.in, 0);
   if (start.out >= 0) ::dup2(start.out, 1);
   if (start.err >= 0) ::dup2(start.err, 2);
-  if (start.keep >= 0) ::fcntl(start.keep, F_SETFD, 0);
+  for (int fd : start.keep) ::fcntl(fd, F_SETFD, 0);
   ::setrlimit(RLIMIT_NOFILE, &spec_.open_files);
   ::sigprocmask(SIG_SETMASK, &spec_.signal_mask, nullptr);
   if (start.cores) ::sched_setaffinity(0, sizeof *start.cores, &*start.cores);
@@ -150,6 +152,9 @@ void GuardianProcess::obey() {
     }
     if (order.kind == GuardianOrder::Kind::stop) {
       begin_stop(Duration(order.grace_ns));
+    } else if (order.kind == GuardianOrder::Kind::kill) {
+      const auto& worker = workers_[static_cast<std::size_t>(order.number)];
+      if (worker.running) ::kill(-worker.pid, SIGKILL);
     } else {
       signal_workers(order.number);
       if (ends_programs(order.number)) signal_workers(SIGCONT);  // who stands still hears it, too
@@ -160,17 +165,24 @@ void GuardianProcess::obey() {
 void GuardianProcess::reap() {
   while (true) {
     int status = 0;
-    pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    pid_t pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) childless_ = true;  // ECHILD: and as we adopt every orphan, there is nothing further down
     if (pid <= 0) return;
-    auto worker = std::find_if(workers_.begin(), workers_.end(), [&](auto& w) { return w.running && w.pid == pid; });
-    if (worker == workers_.end()) continue;  // an orphan
-    worker->running = false;
-    --running_;
-    report_exec_failures();
-    report(GuardianEvent::Kind::exited, static_cast<int>(worker - workers_.begin()), pid, status);
+    reap(pid, status);
   }
+}
+
+void GuardianProcess::reap(pid_t pid, int status) {
+  auto worker = std::find_if(workers_.begin(), workers_.end(), [&](auto& w) { return w.running && w.pid == pid; });
+  if (worker == workers_.end()) return;  // an orphan
+  const int index = static_cast<int>(worker - workers_.begin());
+  if (WIFSTOPPED(status)) return report(GuardianEvent::Kind::stopped, index, pid, WSTOPSIG(status));
+  if (WIFCONTINUED(status)) return report(GuardianEvent::Kind::continued, index, pid, 0);
+  worker->running = false;
+  --running_;
+  report_exec_failures();
+  report(GuardianEvent::Kind::exited, index, pid, status);
 }
 
 void GuardianProcess::report_exec_failures() {

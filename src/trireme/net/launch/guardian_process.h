@@ -10,8 +10,8 @@ namespace trireme::net {
 
 // From the launcher, one packet each.
 struct GuardianOrder {
-  enum class Kind : int { signal, stop } kind;
-  int number;
+  enum class Kind : int { signal, kill, stop } kind;
+  int number;  // the signal; of kill: the worker
   std::int64_t grace_ns;
 };
 
@@ -33,6 +33,7 @@ class GuardianProcess {
   void wait_for_news();
   void obey();
   void reap();
+  void reap(pid_t pid, int status);
   void report_exec_failures();
   void signal_workers(int number);
   void begin_stop(Duration grace);

@@ -37,6 +37,10 @@ struct LaunchSpec {
   // N".
   std::function<bool(int rank)> expendable;
   std::function<std::string(int rank)> called;
+  // How long a worker may stand still, stopped by a signal, before it is given up: an expendable one is killed, for any
+  // other the job ends. Asked when it is stopped; none: as long as it likes.
+  std::function<double(int rank)> stopped_s;
+  int inherited = -1;    // a descriptor that every worker gets under its number; -1: none
   double grace_s = 0.5;  // from SIGTERM to SIGKILL when the rest is stopped
 
   // Hosts emulated on this machine, the workers spread evenly over them; only with `nodes` 1. Needs root.

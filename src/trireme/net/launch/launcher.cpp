@@ -85,6 +85,8 @@ void Launcher::on_guardian() {
   while (auto event = guardian_->next()) {
     if (event->kind == GuardianEvent::Kind::unkillable) {
       say(fmt::format("cannot end process {}: {}", event->pid, std::strerror(event->status)));
+    } else if (event->kind == GuardianEvent::Kind::stopped || event->kind == GuardianEvent::Kind::continued) {
+      on_stopped(*event);
     } else {
       on_worker_ended(*event);
     }
@@ -101,7 +103,7 @@ void Launcher::on_worker_ended(const GuardianEvent& event) {
     worker.running = false;
   }
   if (!could_not_start) worker.status = event.status;
-  if (!could_not_start && event.status == 0) return;
+  if ((!could_not_start && event.status == 0) || worker.given_up) return;
   if (interrupted_by_ == 0) {
     auto failure = failure_of(event.worker, event);
     if (failure.cause == JobFailure::killed && spec_.expendable &&
@@ -117,15 +119,59 @@ void Launcher::on_worker_ended(const GuardianEvent& event) {
   }
 }
 
+// That a worker was stopped, or goes on.
+void Launcher::on_stopped(const GuardianEvent& event) {
+  Worker& worker = workers_[static_cast<std::size_t>(event.worker)];
+  worker.pid = event.pid;
+  worker.stopped_by = event.kind == GuardianEvent::Kind::stopped ? event.status : 0;
+  worker.since = Clock::now();
+  ++worker.turns;
+  if (worker.stopped_by != 0) watch_stopped(event.worker);
+}
+
+void Launcher::watch_stopped(int local_rank) {
+  if (!spec_.stopped_s || suspended_) return;
+  const std::chrono::duration<double> patience(spec_.stopped_s(placement_.first_rank + local_rank));
+  loop_.after(std::chrono::duration_cast<Duration>(patience),
+              [this, local_rank, turns = workers_[static_cast<std::size_t>(local_rank)].turns] {
+                if (workers_[static_cast<std::size_t>(local_rank)].turns == turns) on_stopped_too_long(local_rank);
+              });
+}
+
+void Launcher::on_stopped_too_long(int local_rank) {
+  Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
+  const bool ending = failure_ || interrupted_by_ != 0 || worker.given_up;
+  if (!worker.running || worker.stopped_by == 0 || suspended_ || ending) return;
+  const auto failure = stopped_failure(local_rank);
+  if (!spec_.expendable) return consider(failure);
+  // The others have closed the book on it: it could only fail.
+  worker.given_up = true;
+  guardian_->kill(local_rank);
+  if (!spec_.expendable(placement_.first_rank + local_rank)) return consider(failure);
+  say(fmt::format("{}: killed; {}", failure.text, running_ > 1 ? "the others go on" : "the others have ended"));
+}
+
+JobFailure Launcher::stopped_failure(int local_rank) const {
+  const Worker& worker = workers_[static_cast<std::size_t>(local_rank)];
+  const std::chrono::duration<double> still = Clock::now() - worker.since;
+  return {JobFailure::killed, 4,
+          fmt::format("{} was stopped by {} and stood still for {:.3g} s", name_of(local_rank),
+                      describe_signal(worker.stopped_by), still.count())};
+}
+
+std::string Launcher::name_of(int local_rank) const {
+  const int rank = placement_.first_rank + local_rank;
+  return fmt::format("{} (pid {}, host {})", spec_.called ? spec_.called(rank) : fmt::format("rank {}", rank),
+                     workers_[static_cast<std::size_t>(local_rank)].pid, host_);
+}
+
 JobFailure Launcher::failure_of(int local_rank, const GuardianEvent& event) const {
   if (event.kind == GuardianEvent::Kind::exec_failed) {
     auto error = cannot_start(spec_.command[0], event.status);
     return {JobFailure::cannot_start, error.exit_code(),
             fmt::format("{} (rank {}, host {})", error.what(), placement_.first_rank + local_rank, host_)};
   }
-  const int rank = placement_.first_rank + local_rank;
-  std::string who = fmt::format("{} (pid {}, host {})",
-                                spec_.called ? spec_.called(rank) : fmt::format("rank {}", rank), event.pid, host_);
+  const std::string who = name_of(local_rank);
   if (WIFSIGNALED(event.status)) {
     int number = WTERMSIG(event.status);
     return {JobFailure::killed, 128 + number,
@@ -150,6 +196,12 @@ void Launcher::consider(const JobFailure& failure, const Worker* worker) {
 
 void Launcher::decide() {
   if (failure_) return;
+  if (candidate_->cause == JobFailure::gave_up && spec_.stopped_s) {
+    for (std::size_t local = 0; local < workers_.size(); ++local) {  // who stands still is why
+      if (workers_[local].running && workers_[local].stopped_by != 0)
+        consider(stopped_failure(static_cast<int>(local)));
+    }
+  }
   if (link_) link_->fail(*candidate_);
   if (!link_ || link_->decides()) return stop_because(*candidate_);
   loop_.after(kNodeZeroAnswers, [this] {
@@ -161,7 +213,8 @@ void Launcher::stop_because(const JobFailure& failure) {
   if (failure_) return;
   if (!candidate_ || candidate_->text != failure.text) culprit_ = -1;
   failure_ = failure;
-  stopped_ = running_;
+  stopped_ = static_cast<int>(
+      std::ranges::count_if(workers_, [](const Worker& worker) { return worker.running && worker.stopped_by == 0; }));
   if (guardian_ && !ended_) {
     guardian_->stop(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(spec_.grace_s)));
   }
@@ -204,6 +257,13 @@ void Launcher::on_signal(int number, bool from_here) {
   if (ends_programs(number)) {
     interrupted_by_ = number;
     interrupted_at_ = now;
+  }
+  if (number == SIGTSTP) suspended_ = true;
+  if (number == SIGCONT && std::exchange(suspended_, false)) {
+    for (std::size_t local = 0; local < workers_.size(); ++local) {
+      workers_[local].since = now;
+      if (workers_[local].stopped_by != 0) watch_stopped(static_cast<int>(local));
+    }
   }
   if (link_ && from_here) link_->forward_signal(number);
   if (guardian_ && !ended_) {

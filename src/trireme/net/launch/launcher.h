@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/resource.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,10 @@ class Launcher {
     bool running = false;
     pid_t pid = -1;
     int status = 0;
+    int stopped_by = 0;         // a signal; 0: it runs
+    std::uint64_t turns = 0;    // how often it was stopped or continued
+    Clock::time_point since{};  // when it was stopped
+    bool given_up = false;      // and killed for it
   };
 
   void place_alone();
@@ -56,6 +61,10 @@ class Launcher {
   void on_guardian();
   void on_worker_ended(const GuardianEvent& event);
   void on_all_ended();
+  void on_stopped(const GuardianEvent& event);
+  void watch_stopped(int local_rank);
+  void on_stopped_too_long(int local_rank);
+  JobFailure stopped_failure(int local_rank) const;
   void on_signal(int number, bool from_here);
   void on_output_broken(int error);
 
@@ -64,6 +73,7 @@ class Launcher {
   void decide();
   // The decision, ours or node 0's: ends the job.
   void stop_because(const JobFailure& failure);
+  std::string name_of(int local_rank) const;
   JobFailure failure_of(int local_rank, const GuardianEvent& event) const;
   std::string interrupted_text() const;
   void say(std::string_view line);
@@ -94,8 +104,9 @@ class Launcher {
   int interrupted_by_ = 0;
   Clock::time_point interrupted_at_{};
   bool interruption_ended_workers_ = false;
-  bool ended_ = false;     // nothing runs here any more
-  bool finished_ = false;  // nor anywhere
+  bool suspended_ = false;  // the workers stand still because we were told to stop them
+  bool ended_ = false;      // nothing runs here any more
+  bool finished_ = false;   // nor anywhere
 };
 
 }  // namespace trireme::net

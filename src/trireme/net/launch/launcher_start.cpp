@@ -137,14 +137,15 @@ void Launcher::start() {
     WorkerStart worker;
     worker.in = stdin_for(rank, theirs);
     connect_output(rank, worker, theirs);
-    if (rank == 0) worker.keep = rendezvous_.get();
+    if (rank == 0) worker.keep.push_back(rendezvous_.get());
+    if (spec_.inherited >= 0) worker.keep.push_back(spec_.inherited);
     if (hosts_) {
       int host = spec_.host_of(rank);
       worker.network = hosts_->network_namespace(host).get();
       worker.cores = hosts_->cores(host);
       common["TRIREME_BIND"] = emulated_address(host);
     }
-    worker.environment = worker_environment(common, rank, local, worker.keep);
+    worker.environment = worker_environment(common, rank, local, rank == 0 ? rendezvous_.get() : -1);
     guarded.workers.push_back(std::move(worker));
     workers_[static_cast<std::size_t>(local)].running = true;
   }
