@@ -32,6 +32,7 @@ class Body {
 
   Mesh& mesh() { return mesh_; }
   Pipeline& pipeline() { return *pipeline_; }
+  const Pipeline& pipeline() const { return *pipeline_; }
   torch::nn::Module& part() { return pipeline_->part(); }
   parallel::Sharded* sharded() { return sharded_.get(); }  // null where nothing is
   // Whether this worker counts what all parts of the last stage's layers know alike.

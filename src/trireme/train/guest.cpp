@@ -11,11 +11,13 @@
 #include "trireme/data/loader.h"
 #include "trireme/train/feed.h"
 #include "trireme/train/learners.h"
+#include "trireme/train/loop/whole_model.h"
 #include "trireme/train/ps_crew.h"
 #include "trireme/train/run_parts.h"
 #include "trireme/train/schedule.h"
 #include "trireme/train/step_worker.h"
 #include "trireme/train/strategy.h"
+#include "trireme/train/world_crew.h"
 
 namespace trireme::train {
 namespace {
@@ -28,6 +30,8 @@ class Guest {
         stop_(stop),
         say_(say),
         world_(world_of_one()),
+        alone_(world_),
+        held_(work, world_, alone_),
         guest_(client, config),
         samples_(sampler_options(config, work, 0, static_cast<int>(config.workers))),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
@@ -36,7 +40,7 @@ class Guest {
         strategy_(make_strategy(config, *work.model, world_, &client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
         clip_(own_clip(config, *strategy_, static_cast<int>(config.workers))),
-        learners_(config, work, world_, static_cast<int>(client.id()), *strategy_, nullptr),
+        learners_(config, work, static_cast<int>(client.id()), *strategy_, held_),
         worker_(learners_, *strategy_, clip_),
         feed_(samples_, config.evals_per_epoch, [this](const Crew::Part& part) { return guest_.take(part); }) {
     if (!strategy_->traits().own_pace) {
@@ -126,6 +130,8 @@ class Guest {
   const volatile std::sig_atomic_t& stop_;
   const std::function<void(std::string_view)>& say_;
   Communicator world_;
+  WorldCrew alone_;  // nobody else is asked
+  WholeModel held_;
   const PsGuest guest_;
   const data::SamplerOptions samples_;
   const std::int64_t steps_per_epoch_;

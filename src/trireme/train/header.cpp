@@ -11,7 +11,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
                     const sync::Strategy& strategy, Learners& learners) {
   RunHeader header;
   header.model = config.model;
-  header.parameters = learners.first().body ? learners.first().body->parameter_count() : parameter_count(*work.model);
+  header.parameters = learners.held().parameter_count();
   header.data = fmt::format("{}, {} training and {} test samples", work.data.name, work.data.train->size(),
                             work.data.test->size());
   header.workers = crew.size();
@@ -24,7 +24,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
   } else {
     header.strategy = sync::Choice::parse(config.strategy).text();
   }
-  if (auto* body = learners.first().body) header.mesh = body->describe();
+  header.mesh = learners.held().describe();
   if (world.size() == crew.size()) header.transport = world.transport();
   auto network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
   if (network.hosts > 0) header.transport = "tcp over " + net::describe(network);

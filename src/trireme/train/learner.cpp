@@ -5,7 +5,7 @@
 
 #include "trireme/collective/communicator_impl.h"
 #include "trireme/net/inproc.h"
-#include "trireme/train/mesh_gradients.h"
+#include "trireme/parallel/shard.h"
 #include "trireme/train/strategy.h"
 
 namespace trireme::train {
@@ -25,7 +25,7 @@ DataParallelOptions exchange_options(const Config& config, sync::Strategy& strat
   return options;
 }
 
-OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& strategy, Body* body) {
+OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& strategy, HeldModel& held) {
   return {.momentum = pace_of(config, strategy).momentum,
           .weight_decay = config.weight_decay,
           .nesterov = config.nesterov,
@@ -33,7 +33,7 @@ OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& s
           .beta2 = config.beta2,
           .epsilon = config.epsilon,
           .trust = config.trust,
-          .over_parts = body ? body->over_parts() : nullptr};
+          .over_parts = held.over_parts()};
 }
 
 }  // namespace
@@ -50,28 +50,24 @@ Communicator world_of_one(const Options& options) {
   return join_world(std::move(net::inproc_world(1).front()), options);
 }
 
-Learner::Learner(const Config& config, Workload workload, Communicator& world, int stream, sync::Strategy& strategy,
-                 Body* on_mesh)
-    : work(std::move(workload)), body(on_mesh) {
+Learner::Learner(const Config& config, Workload workload, int stream, sync::Strategy& strategy, HeldModel& of_worker)
+    : work(std::move(workload)), held(of_worker) {
   const auto& traits = strategy.traits();
   const auto scale = traits.shares_gradient ? Scale::share : Scale::own;
-  if (traits.uses_weights) flat.emplace(model(), world, strategy);  // before anything holds on to parameters
-  auto* sharded = body ? body->sharded() : nullptr;
-  if (body && body->gathers_batch()) exchanged = nn::module_of(body->exchanged(), {});
-  if (!sharded) net.emplace(exchanged ? *exchanged : model(), world, exchange_options(config, strategy, flat));
-  exchange = sharded ? static_cast<GradientExchange*>(sharded) : &*net;
-  optimizer = make_optimizer(config.optimizer, sharded ? sharded->shards() : parameters(model()),
-                             optimizer_options(config, strategy, body));
-  if (body) {
-    gradients = std::make_unique<MeshGradients>(config, work, *body, net ? &*net : nullptr, scale);
-  } else {
-    gradients = std::make_unique<WholeGradients>(config, work, *net, world, stream, scale);
-  }
+  auto& replicas = held.replicas();
+  if (traits.uses_weights) flat.emplace(model(), replicas, strategy);  // before anything holds on to parameters
+  auto* shards = held.shards();
+  exchanged = held.exchanged();
+  if (!shards) net.emplace(exchanged ? *exchanged : model(), replicas, exchange_options(config, strategy, flat));
+  exchange = shards ? static_cast<GradientExchange*>(shards) : &*net;
+  optimizer = make_optimizer(config.optimizer, shards ? shards->shards() : parameters(model()),
+                             optimizer_options(config, strategy, held));
+  gradients = held.gradients(config, work, net ? &*net : nullptr, stream, scale);
 }
 
 void Learner::step(double lr) {
   optimizer->step(lr);
-  if (!net) body->sharded()->gather_weights();
+  if (!net) held.shards()->gather_weights();
 }
 
 void Learner::zero_grad() {
@@ -82,19 +78,19 @@ void Learner::zero_grad() {
 
 NamedTensors Learner::model_state() {
   if (net) return model_tensors(model());
-  auto tensors = body->sharded()->whole_weights(parallel::Sharded::At::rank0);
+  auto tensors = held.shards()->whole_weights(parallel::Sharded::At::rank0);
   for (const auto& item : model().named_buffers()) tensors.emplace_back(item.key(), item.value());
   return tensors;
 }
 
 NamedTensors Learner::optimizer_state() {
-  return net ? optimizer->state() : body->sharded()->whole_state(optimizer->state(), parallel::Sharded::At::rank0);
+  return net ? optimizer->state() : held.shards()->whole_state(optimizer->state(), parallel::Sharded::At::rank0);
 }
 
 Place Learner::load(Schedule& schedule, const LoadedCheckpoint& checkpoint, const std::string& file) {
-  const auto mine = body ? body->own_part(checkpoint) : checkpoint;
+  const auto mine = held.own_part(checkpoint);
   if (net) return restore(model(), *optimizer, schedule, mine, file);
-  auto& sharded = *body->sharded();
+  auto& sharded = *held.shards();
   auto whole = tensors_under(mine, kOfModel);
   torch::NoGradGuard no_grad;
   NamedTensors weights;
@@ -115,7 +111,7 @@ Place Learner::load(Schedule& schedule, const LoadedCheckpoint& checkpoint, cons
 void Learner::update_with(double lr) {
   if (!gradients->steps_itself()) return;
   // Each micro-batch is an update: those of a batch together move weights as far as one step of a whole batch would.
-  const double part = lr / body->pipeline().options().micro_batches;
+  const double part = lr / held.updates();
   gradients->update = [this, part] {
     step(part);
     zero_grad();

@@ -5,10 +5,10 @@
 
 #include "trireme/grad/data_parallel.h"
 #include "trireme/sync/strategy.h"
-#include "trireme/train/body.h"
 #include "trireme/train/crew.h"
 #include "trireme/train/flat.h"
 #include "trireme/train/gradients.h"
+#include "trireme/train/loop/held_model.h"
 #include "trireme/train/optimizer.h"
 #include "trireme/train/state.h"
 
@@ -17,9 +17,7 @@ namespace trireme::train {
 class Learner {
  public:
   // `stream` numbers the learners of a run, for their random numbers.
-  // `on_mesh`: null where each worker has the whole model; else `world` is its data axis.
-  Learner(const Config& config, Workload work, Communicator& world, int stream, sync::Strategy& strategy,
-          Body* on_mesh = nullptr);
+  Learner(const Config& config, Workload work, int stream, sync::Strategy& strategy, HeldModel& held);
   Learner(const Learner&) = delete;
   Learner& operator=(const Learner&) = delete;
 
@@ -27,7 +25,7 @@ class Learner {
   static NamedTensors parameters(torch::nn::Module& model);
 
   // What learns here: the model, or this worker's part of it.
-  torch::nn::Module& model() { return body ? body->part() : *work.model; }
+  torch::nn::Module& model() { return held.module(work); }
 
   void step(double lr);
   void zero_grad();
@@ -40,9 +38,9 @@ class Learner {
   void update_with(double lr);
 
   Workload work;
-  Body* const body;                              // where the model is on a mesh
+  HeldModel& held;
   std::optional<Flat> flat;                      // for strategies that work on it
-  std::optional<DataParallel> net;               // none where the body shards
+  std::optional<DataParallel> net;               // none where shards do
   std::shared_ptr<torch::nn::Module> exchanged;  // what `net` has of the model, where that is not all
   GradientExchange* exchange = nullptr;          // `net`, or the shards
   std::unique_ptr<Gradients> gradients;

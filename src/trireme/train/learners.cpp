@@ -7,15 +7,8 @@
 
 namespace trireme::train {
 
-Learners::Learners(const Config& config, const Workload& work, Communicator& world, int rank, sync::Strategy& strategy,
-                   Body* on_mesh)
-    : config_(config),
-      work_(work),
-      world_(world),
-      rank_(rank),
-      strategy_(strategy),
-      body_(on_mesh),
-      threads_(torch::get_num_threads()) {
+Learners::Learners(const Config& config, const Workload& work, int rank, sync::Strategy& strategy, HeldModel& held)
+    : config_(config), work_(work), rank_(rank), strategy_(strategy), held_(held), threads_(torch::get_num_threads()) {
   if (strategy.traits().learners == 0) tuner_.emplace();
   resize(std::max(1, strategy.traits().learners));
 }
@@ -29,8 +22,8 @@ void Learners::resize(int count) {
       own.model->to(work_.device);
     }
     // Ranks of random streams go on where workers end.
-    const int stream = rank_ + world_.size() * static_cast<int>(all_.size());
-    all_.push_back(std::make_unique<Learner>(config_, own, world_, stream, strategy_, body_));
+    const int stream = rank_ + held_.replicas().size() * static_cast<int>(all_.size());
+    all_.push_back(std::make_unique<Learner>(config_, own, stream, strategy_, held_));
     own.model->train();
   }
   hands_.set_threads(count > 1 ? std::max(1, threads_ / count) : threads_);

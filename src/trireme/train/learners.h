@@ -15,13 +15,13 @@ namespace trireme::train {
 class Learners {
  public:
   // The first has the model of `work`; the others have their own.
-  // `on_mesh` as a Learner's.
-  Learners(const Config& config, const Workload& work, Communicator& world, int rank, sync::Strategy& strategy,
-           Body* on_mesh);
+  // `rank`: of this worker's random numbers.
+  Learners(const Config& config, const Workload& work, int rank, sync::Strategy& strategy, HeldModel& held);
 
   std::size_t size() const { return all_.size(); }
   Learner& operator[](int k) { return *all_[static_cast<std::size_t>(k)]; }
   Learner& first() { return *all_.front(); }
+  HeldModel& held() { return held_; }
   auto begin() { return all_.begin(); }
   auto end() { return all_.end(); }
 
@@ -40,10 +40,9 @@ class Learners {
 
   const Config& config_;
   const Workload& work_;
-  Communicator& world_;
   const int rank_;
   sync::Strategy& strategy_;
-  Body* const body_;
+  HeldModel& held_;
   const int threads_;  // of the worker, as set when this was made: its learners share them
   Hands hands_;
   std::vector<std::unique_ptr<Learner>> all_;

@@ -13,13 +13,9 @@
 #include "trireme/sync/strategies.h"
 #include "trireme/train/checkpoints.h"
 #include "trireme/train/learners.h"
+#include "trireme/train/loop/station.h"
 
 namespace trireme::train {
-
-// Which replica of the model a worker has, and which part of the layers that are cut.
-struct Station {
-  int replica = 0, replicas = 1, part = 0, parts = 1;
-};
 
 // This worker's, copied. Between steps.
 NamedTensors own_state(sync::Strategy& strategy, Learners& learners, const Station& here);

@@ -12,7 +12,7 @@ void StepWorker::take(std::vector<data::Item> items, bool stop) {
 bool StepWorker::compute(const sync::Step& step) {
   const int count = static_cast<int>(items_.size());
   outcomes_.assign(items_.size(), {});
-  if (auto* body = learners_.first().body) body->begin_step();
+  learners_.held().begin_step();
   learners_.run(count, [&](int k) {
     learners_[k].update_with(step.lr);
     outcomes_[static_cast<std::size_t>(k)] =
@@ -63,7 +63,7 @@ void StepWorker::take_back() {
 }
 
 StepOutcome StepWorker::finish() {
-  if (auto* body = learners_.first().body) body->note_memory(*learners_.first().optimizer);
+  learners_.held().end_step(*learners_.first().optimizer);
   for (auto& learner : learners_) learner->zero_grad();
   return as_one(outcomes_);
 }

@@ -4,25 +4,17 @@
 
 #include <cmath>
 
-#include "trireme/base/clock.h"
 #include "trireme/base/error.h"
-#include "trireme/data/loader.h"
 #include "trireme/train/accounts.h"
-#include "trireme/train/checkpoints.h"
-#include "trireme/train/evaluate.h"
-#include "trireme/train/feed.h"
 #include "trireme/train/header.h"
-#include "trireme/train/learners.h"
-#include "trireme/train/own_state.h"
+#include "trireme/train/loop/feeding.h"
+#include "trireme/train/loop/marks.h"
+#include "trireme/train/loop/resuming.h"
+#include "trireme/train/loop/saving.h"
+#include "trireme/train/loop/stopping.h"
 #include "trireme/train/prediction.h"
 #include "trireme/train/recorder.h"
-#include "trireme/train/replica_crew.h"
 #include "trireme/train/run_parts.h"
-#include "trireme/train/schedule.h"
-#include "trireme/train/server_state.h"
-#include "trireme/train/state.h"
-#include "trireme/train/step_worker.h"
-#include "trireme/train/stop_question.h"
 #include "trireme/train/straggle.h"
 #include "trireme/train/strategy.h"
 
@@ -37,153 +29,115 @@ class Run {
         work_(work),
         everyone_(world),
         workers_(crew),
-        world_(options.mesh ? options.mesh->data() : world),
-        replicas_(options.mesh ? std::make_unique<ReplicaCrew>(*options.mesh, crew) : nullptr),
-        crew_(replicas_ ? *replicas_ : crew),
         options_(options),
         straggle_(config.straggle),
+        held_(hold_model(config, work, world, crew, options.mesh)),
+        crew_(held_->crew()),
         samples_(sampler_options(config, work, crew_.rank(), crew_.size())),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule, schedule_options(config, work, steps_per_epoch_, crew_.size()))),
-        body_(options.mesh ? std::make_unique<Body>(config, work, *options.mesh) : nullptr),
-        strategy_(make_strategy(config, body_ ? body_->part() : *work.model, world_, options.client, steps_per_epoch_)),
+        strategy_(make_strategy(config, held_->module(work), held_->replicas(), options.client, steps_per_epoch_)),
         rate_(pace_of(config, *strategy_).rate),
-        clip_(own_clip(config, *strategy_, crew_.size())),
-        learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()),
-        worker_(learners_, *strategy_, clip_) {
-    straggle_.check_rank(crew_.size(), body_ ? "replicas" : "workers");
+        learners_(config, work, crew_.rank(), *strategy_, *held_),
+        worker_(learners_, *strategy_, own_clip(config, *strategy_, crew_.size())),
+        meter_([this] { return traffic(); }),
+        judged_(*held_, learners_, worker_, *strategy_),
+        saving_(config, work, world, *held_, learners_, worker_, *strategy_, *schedule_, judged_, meter_),
+        resuming_(config, world, *held_, learners_, *strategy_),
+        stopping_(crew_, *strategy_, options.stop),
+        marks_(config, work.objective, crew_, *schedule_, judged_) {
+    straggle_.check_rank(crew_.size(), held_->crew_word());
     worker_.hold_up = [this](double compute_s) { return hold_up(compute_s); };
     worker_.on_bad = [this](const std::vector<BadGradient>& found) { on_bad(found); };
-    add_watchers();
-    if (options.resume) resume();
-    if (options.resume && strategy_->traits().owns_step) go_on();  // servers begin with it
-    begin_strategy();
-    if (options.resume && !strategy_->traits().owns_step) go_on();
+    begin();
     const auto total = schedule_options(config, work, steps_per_epoch_, crew_.size()).total_steps - place_.step;
-    prediction_.emplace(config, world_, crew_, *strategy_, 4 * parameter_count(*work.model), total, options.predicted);
-    start_feeding();
+    prediction_.emplace(config, held_->replicas(), crew_, *strategy_, 4 * parameter_count(*work.model), total,
+                        options.predicted);
+    feeding_.emplace(config, work, crew_, *strategy_, samples_, place_);
+    meter_.resume();
     recorder_.emplace(config, work.objective, everyone_, workers_.rank(), resumed_, options.verbosity);
-    recorder_->begin_at(from_seconds_);
+    recorder_->begin_at(meter_.from_seconds());
     recorder_->set_chance(work.objective.loss->chance(work.data.train->shape().outputs()));
     if (workers_.rank() == 0) {
-      checkpoints_.emplace(config.out, static_cast<int>(config.keep_last), /*keep_best=*/true,
-                           work.objective.first().higher_is_better);
-      checkpoints_->forget_after(resumed_ ? place_.step : -1);
+      saving_.start_writing();
+      saving_.forget_after(resumed_.value_or(-1));
     }
   }
 
   TrainResult run() {
     show_header();
-    while (!stopped_) {
+    while (!stopping_.stopped()) {
       if (finished()) {
         if (!all_finished()) {
           mark();  // somebody else goes on, and has come to one
           continue;
         }
-        if (apart_) mark();
+        if (stopping_.apart()) mark();
         break;
       }
-      if (auto item = next()) {
+      if (auto item = feeding_->next()) {
         step(std::move(*item));
       } else {
         (void)all_finished();
         mark();
       }
     }
-    end();
+    const auto test = end();
     const auto report = strategy_->report();
-    auto workers = accounts_.of_all(workers_, sent_, report);
+    const auto workers = accounts_.of_all(workers_, meter_.sent(), report);
     while (workers_.writer() != writer_) {  // it has died since, and may not have kept the last
       take_over();
-      save(test_->accuracy);
-      if (checkpoints_) checkpoints_->wait();
+      saving_.save(place_, test.metrics.front());
+      saving_.wait();
     }
-    nlohmann::json mesh;
-    if (body_) mesh = body_report();
-    auto summary =
-        recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report, *prediction_, mesh);
-    return {summary, stopped_};
+    const auto held = held_->report(meter_.seconds(place_));
+    for (const auto& line : held.lines) recorder_->message(line);
+    const auto summary = recorder_->finish(place_, test, stopping_.stopped() ? "stopped" : "finished", workers, report,
+                                           *prediction_, held.numbers);
+    return {summary, stopping_.stopped()};
   }
 
  private:
   // From a batch, or one for each learner, to the next weights; then whoever watches is told.
   void step(data::Item first) {
-    const double begin = last_ > 0 ? last_ : now_seconds();
-    worker_.take(one_each(std::move(first)), asked_to_stop());
+    const double begin = meter_.step_begins();
+    worker_.take(feeding_->one_each(std::move(first), learners_.size()), stopping_.asked());
     const sync::Step now{place_.step, rate_ * schedule_->lr(schedule_step())};
     const auto times = sync::run_step(*strategy_, worker_, now);
     auto outcome = worker_.finish();
-    last_ = now_seconds();
+    const double whole_s = meter_.step_ends(begin, place_);
     outcome.exposed_s += times.synchronization;
     outcome.communication_s += times.synchronization;
-    test_.reset();
     ++place_.step;
     place_.position = worker_.items().back().position;
-    place_.train_seconds += last_ - begin;
-    heed_stop(outcome.stop, now.number);
-    const auto exchange = learners_.first().exchange->times();
-    const StepSeen seen = seen_of(outcome, exchange, now, times.optimizer, last_ - begin);
-    for (const auto& watch : watchers_) watch(seen);
-  }
-
-  // What a step was, for those who watch.
-  struct StepSeen {
-    const StepOutcome& outcome;
-    const ExchangeTimes& exchange;
-    double lr = 0, optimizer_s = 0, whole_s = 0;
-    double samples = 0, globally = 0;  // of this worker, of all
-  };
-  StepSeen seen_of(const StepOutcome& outcome, const ExchangeTimes& exchange, const sync::Step& now, double optimizer_s,
-                   double whole_s) const {
-    StepSeen seen{outcome, exchange, now.lr, optimizer_s, whole_s};
-    for (const auto& item : worker_.items()) {
-      seen.samples += static_cast<double>(item.here);
-      seen.globally += static_cast<double>(item.globally);
-    }
-    return seen;
+    stopping_.after_step(outcome.stop, now.number);
+    observe(outcome, now.lr, times.optimizer, whole_s);
   }
 
   // In this order, after every step. None of them moves a weight.
-  void add_watchers() {
-    watchers_ = {[this](const StepSeen& seen) { sum_up(seen); },
-                 [this](const StepSeen& seen) {
-                   accounts_.step(seen.outcome.own_s() + seen.optimizer_s, seen.outcome.exposed_s);
-                 },
-                 [this](const StepSeen& seen) {
-                   const StepProgress progress{static_cast<int>(place_.epoch) + 1, static_cast<int>(config_.epochs),
-                                               schedule_step() - place_.epoch * steps_per_epoch_, steps_per_epoch_};
-                   recorder_->step(seen.outcome, seen.exchange, place_, seen.globally, progress, seen.lr,
-                                   seen.optimizer_s, seen.whole_s);
-                 },
-                 [this](const StepSeen& seen) { prediction_->step(seen.outcome, seen.optimizer_s, seen.whole_s); },
-                 [this](const StepSeen& seen) { tune_learners(seen); },
-                 [this](const StepSeen&) {
-                   const auto every = config_.checkpoint_every;
-                   if (every > 0 && place_.step % every == 0 && !strategy_->traits().own_pace) {
-                     not_training([&] { save(std::nullopt); });
-                   }
-                 },
-                 [this](const StepSeen&) {
-                   if (prediction_->due()) predict();
-                 }};
-  }
-
-  // Exchanged in backward, what was told is already of all workers: each counts its share.
-  void sum_up(const StepSeen& seen) {
-    const auto& outcome = seen.outcome;
+  void observe(const StepOutcome& outcome, double lr, double optimizer_s, double whole_s) {
+    double samples = 0, globally = 0;  // of this worker, of all
+    for (const auto& item : worker_.items()) {
+      samples += static_cast<double>(item.here);
+      globally += static_cast<double>(item.globally);
+    }
+    // Exchanged in backward, what was told is already of all workers: each counts its share.
     const bool of_all = strategy_->traits().in_backward;
-    const double share = of_all ? seen.samples / static_cast<double>(worker_.items().front().globally) : 1;
-    part_.loss += outcome.loss * seen.samples;
-    part_.score.sum += outcome.score.sum * share;
-    part_.score.of += outcome.score.of * share;
-    part_.samples += seen.samples;
-  }
-
-  void tune_learners(const StepSeen& seen) {
-    const auto line = learners_.tune(crew_, seen.samples, seen.whole_s);
-    if (line.empty()) return;
-    recorder_->message(line);
-    prediction_->begin_again();  // another number of learners
+    marks_.add(outcome, samples, of_all ? samples / static_cast<double>(worker_.items().front().globally) : 1);
+    accounts_.step(outcome.own_s() + optimizer_s, outcome.exposed_s);
+    const StepProgress progress{static_cast<int>(place_.epoch) + 1, static_cast<int>(config_.epochs),
+                                schedule_step() - place_.epoch * steps_per_epoch_, steps_per_epoch_};
+    recorder_->step(outcome, learners_.first().exchange->times(), place_, globally, progress, lr, optimizer_s, whole_s);
+    prediction_->step(outcome, optimizer_s, whole_s);
+    if (const auto line = learners_.tune(crew_, samples, whole_s); !line.empty()) {
+      recorder_->message(line);
+      prediction_->begin_again();  // another number of learners
+    }
+    const auto every = config_.checkpoint_every;
+    if (every > 0 && place_.step % every == 0 && !strategy_->traits().own_pace) {
+      not_training([&] { saving_.save(place_, std::nullopt); });
+    }
+    if (prediction_->due()) predict();
   }
 
   void predict() {
@@ -195,26 +149,7 @@ class Run {
   template <typename Use>
   void not_training(const Use& use) {
     strategy_->settle();
-    const auto counted_from = before_, sent = traffic();
-    use();
-    before_ = counted_from + traffic() - sent;
-    last_ = now_seconds();
-  }
-
-  std::optional<data::Item> next() { return std::exchange(mark_ahead_, false) ? std::nullopt : loader_->next(); }
-
-  // As many batches as there are learners, or as there are before the next mark.
-  std::vector<data::Item> one_each(data::Item first) {
-    std::vector<data::Item> items;
-    items.push_back(std::move(first));
-    while (items.size() < learners_.size() && !mark_ahead_) {
-      if (auto item = loader_->next()) {
-        items.push_back(std::move(*item));
-      } else {
-        mark_ahead_ = true;
-      }
-    }
-    return items;
+    meter_.leave_out(use);
   }
 
   double hold_up(double compute_s) const {
@@ -230,166 +165,68 @@ class Run {
     recorder_->message(what + ": step skipped");
   }
 
-  bool asked_to_stop() const { return options_.stop && *options_.stop != 0; }
-
-  // All stop after the same step, or, at their own pace, when what was given to them is done.
-  void heed_stop(bool told, std::int64_t step) {
-    if (strategy_->traits().in_backward) {
-      stopped_ = told;
-    } else if (strategy_->traits().own_pace) {
-      if (asked_to_stop() && !std::exchange(said_stop_, true)) crew_.stop_giving();
-    } else {
-      stopped_ = stop_question_.answer(crew_);
-      if (!stopped_ && stop_question_.due(step, strategy_->meets(step))) {
-        stop_question_.ask(crew_, asked_to_stop(), step);
-      }
-    }
+  // What is under way has arrived.
+  void settle() {
+    for (auto& learner : learners_) learner->gradients->drain();
+    strategy_->settle();
   }
 
-  // At their own pace some have made all their steps when others come to a mark. So all ask before one, and before the
-  // end; if some went on alone since the last mark, another one brings all to the same place.
-  bool all_finished() {
-    if (!strategy_->traits().own_pace) return finished();
-    std::array counts{finished() ? 1.0 : 0.0, 1.0, part_.samples};
-    crew_.sum(counts);
-    ended_ = counts[0] == counts[1];
-    uneven_ = uneven_ || (counts[0] > 0 && !ended_);
-    apart_ = uneven_ && counts[2] > 0;
-    return ended_;
-  }
+  double last_lr() const { return rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1)); }
 
   // All workers have come to the same place, to see how good the model is.
   void mark() {
-    for (auto& learner : learners_) learner->gradients->drain();
-    strategy_->settle();
-    std::array sums{part_.loss, part_.score.sum, part_.score.of, part_.samples, asked_to_stop() ? 1.0 : 0.0};
-    crew_.sum(sums);
+    settle();
+    if (marks_.gather(stopping_.asked())) stopping_.stop();
     take_over();
-    if (last_ > 0) place_.train_seconds += now_seconds() - last_;
-    sent_ += traffic() - before_;
-    place_.bytes_sent = from_bytes_ + sent_;
-    part_ = {sums[0], {sums[1], sums[2]}, sums[3], place_.bytes_sent};
-    stopped_ = stopped_ || sums[4] > 0;
-    const double lr = rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1));
-    // Short of the mark if they were stopped, or have made all their steps. What a worker took that has died since
-    // nobody will see in this epoch.
-    std::int64_t taken = feed_->mark_after(place_from_);
-    if (stopped_ || ended_) taken = std::min(taken, place_from_ + static_cast<std::int64_t>(sums[3]));
-    const bool epoch_ends = taken >= samples_.size;
-    place_.position = epoch_ends ? 0 : taken;
-    if (epoch_ends) ++place_.epoch;
-    place_from_ = place_.position;
-    judge();
-    part_.consensus = strategy_->report().consensus;
-    recorder_->mark(place_, *test_, lr, part_, epoch_ends);
-    part_ = {};
-    save(test_->metrics.front());
-    last_ = 0;  // what evaluation took is not training
-    before_ = traffic();
-    if (!stopped_ && !finished()) announce();
+    meter_.pause(place_);
+    const double lr = last_lr();
+    std::optional<std::int64_t> taken;
+    if (stopping_.stopped() || stopping_.all_made_their_steps()) taken = static_cast<std::int64_t>(marks_.samples());
+    const bool epoch_ends = feeding_->to_mark(place_, taken);
+    const auto& test = marks_.judge(place_);
+    auto part = marks_.take();
+    part.bytes_sent = place_.bytes_sent;
+    part.consensus = strategy_->report().consensus;
+    recorder_->mark(place_, test, lr, part, epoch_ends);
+    saving_.save(place_, test.metrics.front());
+    meter_.resume();  // what evaluation took is not training
+    if (!stopping_.stopped() && !finished()) feeding_->announce(place_);
   }
 
   // Where who wrote has died, the first of those left goes on with it. After a sum.
   void take_over() {
     writer_ = workers_.writer();
-    if (checkpoints_ || writer_ != workers_.rank()) return;
-    checkpoints_.emplace(config_.out, static_cast<int>(config_.keep_last), /*keep_best=*/true);
+    if (saving_.writes() || writer_ != workers_.rank()) return;
+    saving_.start_writing();
     recorder_->take_over(place_.step);
     recorder_->message(fmt::format("worker {} writes from here on: those before it are gone", workers_.rank()));
   }
 
-  void judge() {
-    test_ = measure();
-    schedule_->observe(test_->metrics.front());
-    consider();
-  }
-
-  // Whether that is the best so far, and what was aimed at.
-  void consider() {
-    const auto& metrics = work_.objective.metrics;
-    if (config_.target > 0 && place_.target_seconds < 0 &&
-        metrics.front().kind->reaches(test_->metrics.front(), config_.target)) {
-      place_.target_seconds = place_.train_seconds;
-    }
-    for (std::size_t k = 0; k < metrics.size(); ++k) {
-      const double value = test_->metrics[k];
-      if (!std::isfinite(value)) continue;
-      const auto [at, fresh] = place_.best.emplace(metrics[k].kind->key, value);
-      if (!fresh && metrics[k].kind->better(value, at->second)) at->second = value;
-    }
-  }
-
   // What is under way is taken in, all workers agree, and the last weights are judged and kept.
-  void end() {
-    if (strategy_->traits().own_pace) crew_.announce(std::nullopt);
-    (void)stop_question_.answer(crew_);
-    for (auto& learner : learners_) learner->gradients->drain();
-    strategy_->settle();
-    if (part_.samples > 0) sent_ += traffic() - before_;
-    place_.bytes_sent = from_bytes_ + sent_;
+  Evaluation end() {
+    stopping_.end();
+    settle();
+    marks_.samples() > 0 ? meter_.count_bytes(place_) : meter_.tell_bytes(place_);
     // The result is kept, and beside it what a run that goes on would have gone on with.
-    auto own = place_.position > 0 || strategy_->traits().uses_weights ? own_states() : NamedTensors{};
+    const bool within = place_.position > 0;
+    auto own = within || strategy_->traits().uses_weights ? saving_.own_states() : NamedTensors{};
     bool more = false;
     while (strategy_->drain()) {
       worker_.take_back();
-      worker_.update({place_.step, rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1))});
+      worker_.update({place_.step, last_lr()});
       more = true;
     }
     strategy_->finish();
-    if (more || !test_) test_ = measure();  // ended within an epoch, or had nothing to do
-    consider();
-    if (more || place_.position > 0) save(test_->metrics.front(), std::move(own));
-    if (checkpoints_) checkpoints_->wait();
-  }
-
-  // While `use` runs the model is what the strategy says it is.
-  template <typename Use>
-  void with_the_model(const Use& use) {
-    auto& learner = learners_.first();
-    if (!strategy_->traits().uses_weights) {
-      learner.net && !learner.exchanged ? learner.net->average_buffers()
-                                        : average_buffers(learner.model(), crew_, &world_);
-      return use();
-    }
-    average_buffers(learner.model(), crew_, body_ ? &world_ : nullptr);
-    worker_.lend();
-    shown_.resize(learner.flat->replica().weights.size());
-    strategy_->model(shown_);
-    Flat::Instead instead(*learner.flat, shown_);
-    use();
-  }
-
-  // Shared out over the world; where workers have no world in common, the first one does it all.
-  Evaluation measure() {
-    Evaluation found;
-    if (body_) {
-      with_the_model([&] { found = body_->evaluate(*work_.data.test); });
-      return found;
-    }
-    const auto own = [&] {
-      return evaluate(*learners_.first().work.model, work_.objective, *work_.data.test, work_.device, &world_);
-    };
-    with_the_model([&] {
-      if (world_.size() == crew_.size()) {
-        found = own();
-        return;
-      }
-      std::vector<double> sums;
-      for (int dead = 0; dead < crew_.size() && (sums.empty() || sums[1] == 0); ++dead) {
-        found = crew_.writer() == crew_.rank() ? own() : Evaluation{};  // it may die over it: then the next one does it
-        sums = {found.loss, static_cast<double>(found.samples)};
-        found.metrics.resize(work_.objective.metrics.size());
-        sums.insert(sums.end(), found.metrics.begin(), found.metrics.end());
-        crew_.sum(sums);
-      }
-      found = {sums[0], {sums.begin() + 2, sums.end()}, static_cast<std::int64_t>(sums[1])};
-    });
-    return found;
+    const auto test = marks_.judge_last(place_, more);  // ended within an epoch, or had nothing to do
+    if (more || within) saving_.save(place_, test.metrics.front(), std::move(own));
+    saving_.wait();
+    return test;
   }
 
   bool finished() const {
     return place_.epoch >= config_.epochs || (config_.steps > 0 && place_.step >= config_.steps);
   }
+  bool all_finished() { return stopping_.all_finished(finished(), marks_.samples()); }
 
   // Steps as the schedule counts them: by how much of the data was seen, so that it means the same after the number of
   // workers has changed.
@@ -400,133 +237,31 @@ class Run {
 
   // Bytes sent for training, by this worker.
   std::uint64_t traffic() {
-    return world_.bytes_sent() - learners_.first().exchange->measuring_bytes() + strategy_->report().bytes_sent +
-           (body_ ? body_->bytes_sent() : 0);
+    return held_->replicas().bytes_sent() - learners_.first().exchange->measuring_bytes() +
+           strategy_->report().bytes_sent + held_->bytes_sent();
   }
 
-  Station station() const {
-    const bool cut = body_ && !body_->gathers_batch();
-    return {crew_.rank(), crew_.size(), cut ? options_.mesh->place().tensor : 0,
-            cut ? options_.mesh->shape().tensor : 1};
-  }
-
-  // What workers have of their own, all of it at the first one; neither its time nor its bytes are training's.
-  // Collective. What servers have is read with the model, and not before.
-  NamedTensors own_states() {
-    const bool some = strategy_->traits().uses_weights || !strategy_->coded().empty();
-    if (!some || strategy_->traits().owns_step) return {};
-    const auto sent = traffic();
-    const double begin = now_seconds();
-    worker_.lend();
-    auto all = gather_tensors(everyone_, own_state(*strategy_, learners_, station()));
-    before_ += traffic() - sent;
-    if (last_ > 0) last_ += now_seconds() - begin;
-    return all;
-  }
-
-  void save(std::optional<double> metric) { save(metric, own_states()); }
-  void save(std::optional<double> metric, NamedTensors own) {
-    with_the_model([&] {
-      auto& learner = learners_.first();
-      if (!checkpoints_ && !body_) return;
-      if (strategy_->traits().owns_step) {
-        own = own_state(*strategy_, learners_, station());
-        to_optimizer(*strategy_, learner);
-      }
-      if (strategy_->traits().owns_step && body_) own = gather_tensors(everyone_, own);
-      auto kept = keep(learner.model_state(), learner.optimizer_state(), *schedule_, place_, config_, work_.objective,
-                       data::look_of(work_.data));
-      if (body_) kept.tensors = body_->whole(kept.tensors);
-      if (!checkpoints_) return;
-      kept.tensors.insert(kept.tensors.end(), own.begin(), own.end());
-      checkpoints_->save(place_.step, kept.tensors, kept.metadata, metric);
-    });
-  }
-
-  void resume() {
-    LoadedCheckpoint loaded;
-    file_ = config_.out;
-    if (everyone_.rank() == 0) {
-      auto search = latest_checkpoint(config_.out);
-      if (!search.found) {
-        throw DataError(fmt::format("{}: no whole checkpoint to resume from{}", config_.out,
-                                    search.skipped.empty() ? "" : "; " + search.skipped.front()));
-      }
-      file_ = search.found->path.string();
-      loaded = load_checkpoint(search.found->path);
-      if (workers_.rank() == 0) {  // steps are lost: told also where a run is to be quiet
-        for (const auto& line : search.skipped) fmt::print(stderr, "trireme: {}\n", line);
-      }
+  // Everyone begins with the first worker's weights, and goes on with what was kept; servers begin with it.
+  void begin() {
+    const bool at_servers = strategy_->traits().owns_step;
+    if (options_.resume) {
+      place_ = resuming_.load(*schedule_, workers_.rank() == 0);
+      resumed_ = place_.step;
+      meter_.go_on_from(place_);
+      if (at_servers) resuming_.restore_own(place_);
     }
-    own_ = deal(loaded, everyone_, station());
-    share(loaded, everyone_);
-    own_.same_strategy = made_with(loaded, file_, *sync::Choice::parse(config_.strategy).kind);
-    check_same_objective(work_.objective, loaded, file_);
-    place_ = learners_.first().load(*schedule_, loaded, file_);
-    resumed_ = place_.step;
-    from_seconds_ = place_.train_seconds;
-    from_bytes_ = place_.bytes_sent;
-  }
-
-  // Everyone begins with the first worker's weights.
-  void begin_strategy() {
-    if (auto& flat = learners_.first().flat) world_.broadcast(View(flat->replica().weights));
+    if (auto& flat = learners_.first().flat) held_->replicas().broadcast(View(flat->replica().weights));
     strategy_->begin(learners_.replicas());
     worker_.take_back();
-  }
-
-  // With what was kept besides the model; what will not be as it would have been is told.
-  void go_on() {
-    if (strategy_->traits().owns_step) from_optimizer(learners_.first(), *strategy_, place_.step);
-    for (auto& line : restore(std::exchange(own_, {}), *strategy_, learners_, station(), file_)) {
-      notes_.push_back(std::move(line));
-    }
-    if (strategy_->traits().owns_step && !compress::Rules(config_.compress, config_.compress_rule).none()) {
-      notes_.push_back("a parameter server keeps no errors that codecs carried: they begin from nothing");
-    }
-    if (body_ && !body_->pipeline().synchronous()) {
-      notes_.push_back(
-          fmt::format("{}: what was under way when the run was stopped was ended first; steps differ from "
-                      "those of a run that was not",
-                      config_.pipeline));
-    }
-    if (!strategy_->traits().owns_step) worker_.take_back();
-  }
-
-  void start_feeding() {
-    Feed::Take take;
-    if (strategy_->traits().own_pace) take = [this](const Crew::Part& part) { return crew_.take(part); };
-    auto samples = samples_;
-    samples.together = strategy_->together() * samples.batch * samples.workers;
-    feed_.emplace(samples, config_.evals_per_epoch, take);
-    feed_->seek(place_.epoch, place_.position);
-    if (take) crew_.start_giving(feed_->part_at(place_.epoch, place_.position));
-    announce();
-    place_from_ = place_.position;
-    const auto own = std::make_shared<Feed>(*feed_);
-    data::LoaderOptions options{.ahead = [own] { return own->plenty(); }, .pinned = !work_.device.is_cpu()};
-    if (take) options.depth = 1;  // what is waiting here nobody else can take
-    loader_ = std::make_unique<data::Loader>(
-        work_.data.train, [own] { return own->next(); }, options);
-    before_ = traffic();
-  }
-
-  // To workers that join later.
-  void announce() {
-    if (strategy_->traits().own_pace) crew_.announce(feed_->part_at(place_.epoch, place_.position));
-  }
-
-  // What the mesh cost, told and for run.json.
-  nlohmann::json body_report() {
-    auto report = body_->report(place_.train_seconds - from_seconds_);
-    for (const auto& line : report.lines) recorder_->message(line);
-    return report.numbers;
+    if (!options_.resume || at_servers) return;
+    resuming_.restore_own(place_);
+    worker_.take_back();
   }
 
   void show_header() {
     recorder_->header(header_of(config_, work_, everyone_, workers_, *strategy_, learners_));
     if (!options_.mesh_why.empty()) recorder_->message(options_.mesh_why);
-    for (const auto& line : notes_) recorder_->message(line);
+    for (const auto& line : resuming_.notes()) recorder_->message(line);
     if (resumed_) {
       recorder_->message(fmt::format("going on from step {}, epoch {}", place_.step, place_.epoch + 1));
     }
@@ -536,44 +271,30 @@ class Run {
   Workload& work_;
   Communicator& everyone_;
   Crew& workers_;
-  Communicator& world_;  // of the replicas of what this worker holds
-  std::unique_ptr<ReplicaCrew> replicas_;
-  Crew& crew_;  // of the replicas: the workers, where each has the whole model
   const TrainOptions& options_;
   const Straggle straggle_;
+  const std::unique_ptr<HeldModel> held_;
+  Crew& crew_;  // of those who hold the same: the workers, where each has the whole model
   const data::SamplerOptions samples_;
   const std::int64_t steps_per_epoch_;
-  std::unique_ptr<Schedule> schedule_;
-  std::unique_ptr<Body> body_;  // where the model is on a mesh
-  std::unique_ptr<sync::Strategy> strategy_;
+  const std::unique_ptr<Schedule> schedule_;
+  const std::unique_ptr<sync::Strategy> strategy_;
   const double rate_;  // what the strategy multiplies the learning rate by
-  const double clip_;  // most norm of gradients; 0: any
   Learners learners_;
   StepWorker worker_;
-  std::optional<Feed> feed_;  // as it was at the start; the loader has its own
-  std::unique_ptr<data::Loader> loader_;
+  TrainingMeter meter_;
+  JudgedModel judged_;
+  Saving saving_;
+  Resuming resuming_;
+  Stopping stopping_;
+  Marks marks_;
+  std::optional<Feeding> feeding_;
   std::optional<Recorder> recorder_;
   std::optional<Prediction> prediction_;
-  std::optional<Checkpoints> checkpoints_;  // the first worker only
   Accounts accounts_;
-  std::vector<std::function<void(const StepSeen&)>> watchers_;
   Place place_;
-  std::int64_t place_from_ = 0;     // the position at the last mark
-  Recorder::Part part_;             // since the last mark, this worker's
-  std::optional<Evaluation> test_;  // of the weights as they are
-  std::vector<float> shown_;        // the model that is judged and kept
-  std::uint64_t sent_ = 0, before_ = 0;
-  std::optional<std::int64_t> resumed_;
-  std::string file_;                // the checkpoint it goes on from
-  OwnStates own_;                   // what that keeps of workers
-  std::vector<std::string> notes_;  // about it
-  double from_seconds_ = 0;         // of training, before this process
-  std::uint64_t from_bytes_ = 0;    // sent by then
-  double last_ = 0;                 // when the last step ended; 0: nothing to count from
-  StopQuestion stop_question_;
-  int writer_ = 0;  // of checkpoints and all else, as far as this worker knows
-  bool mark_ahead_ = false, said_stop_ = false, stopped_ = false;
-  bool ended_ = false, uneven_ = false, apart_ = false;  // as all_finished() found it
+  std::optional<std::int64_t> resumed_;  // the step it goes on from
+  int writer_ = 0;                       // of checkpoints and all else, as far as this worker knows
 };
 
 }  // namespace
