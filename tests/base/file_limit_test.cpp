@@ -60,7 +60,7 @@ TEST(FileLimit, IsASignalAgainBehindTheScopeAndForOtherPrograms) {
   EXPECT_NE(within_file_limit([] {
               report_file_limit();
               return ::execl("/bin/sh", "sh", "-c",
-                             "head -c 100000 /dev/zero > \"${TMPDIR:-/tmp}/limit-$$\"; s=$?; "
+                             "exec 2>/dev/null; head -c 100000 /dev/zero > \"${TMPDIR:-/tmp}/limit-$$\"; s=$?; "
                              "rm -f \"${TMPDIR:-/tmp}/limit-$$\"; exit $s",
                              nullptr);
             }),

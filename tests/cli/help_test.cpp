@@ -43,15 +43,18 @@ TEST(Help, HasAllOfAnOptionAtAnyWidth) {
 TEST(Help, AMistypedFlagNamesTheNearest) {
   for (const auto& command : own_commands()) {
     const auto help = run_trireme(command + " --help").text;
-    std::vector<std::string_view> flags;
-    const auto rest = std::string_view(help).substr(0, help.find("example:"));
-    for (auto at = rest.find("--"); at != rest.npos; at = rest.find("--", at + 2)) {
-      const auto flag = rest.substr(at + 2, rest.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at + 2) - at - 2);
-      if (flag.size() > 3 && (at == 0 || rest[at - 1] == ' ' || rest[at - 1] == ',')) flags.push_back(flag);
+    std::vector<std::string> flags;
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+      const auto at = line.find("--");
+      if (!line.starts_with("  -") || at == line.npos) continue;
+      const auto end = line.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
+      if (auto flag = line.substr(at + 2, end == line.npos ? end : end - at - 2); flag.size() > 3)
+        flags.push_back(flag);
     }
     ASSERT_FALSE(flags.empty()) << command;
-    for (const auto flag : {flags.front(), flags.back()}) {
-      auto typo = std::string(flag);
+    for (const auto& flag : {flags.front(), flags.back()}) {
+      auto typo = flag;
       typo.erase(typo.size() / 2, 1);
       const auto outcome = run_trireme(command + " --" + typo + " 3 2>&1");
       EXPECT_EQ(outcome.code, 2) << command << " --" << typo;

@@ -39,7 +39,11 @@ TEST(Overview, NamesTheCommandThatWasTyped) {
 TEST(Overview, KeepsToTheWidth) {
   for (const int width : {40, 80, 120}) {
     std::istringstream lines(output_of("COLUMNS=" + std::to_string(width) + " " + TRIREME_PROGRAM));
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), width) << line;
+    for (std::string line; std::getline(lines, line);) {
+      const auto word = line.substr(std::min(line.find_first_not_of(' '), line.size()));
+      const bool one_word = word.find(' ') == word.npos;
+      EXPECT_TRUE(one_word || display_width(line) <= width) << line;
+    }
   }
 }
 
