@@ -3,6 +3,9 @@
 //   auto world = trireme::init();                          // one rank if nothing launched us
 //   auto net = trireme::data_parallel(model, world);       // owns its hooks; the model stays yours
 //   ... loss.backward(); optimizer.step();                 // unchanged
+//
+// and any other way to synchronize by trireme::synchronize(). A program that is `trireme train` with models and data of
+// its own includes trireme/train.h.
 #pragma once
 #include "trireme/data/torch_sampler.h"
 #include "trireme/grad/autocast.h"
@@ -14,6 +17,7 @@
 #include "trireme/parallel/repartition.h"
 #include "trireme/parallel/sharded_net.h"
 #include "trireme/parallel/tensor_parallel.h"
+#include "trireme/train/synchronize.h"
 #include "trireme/trireme.h"
 
 namespace trireme {

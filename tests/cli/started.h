@@ -28,6 +28,7 @@ namespace trireme::test {
 using Clock = std::chrono::steady_clock;
 
 struct StartOptions {
+  std::string program = TRIREME_PROGRAM;
   std::map<std::string, std::string> env;
   std::string input;      // to stdin, then end of file
   bool terminal = false;  // stdin, stdout and stderr are a terminal of its own
@@ -101,7 +102,7 @@ inline std::string fresh_mark() {
 
 [[noreturn]] inline void become(const std::vector<std::string>& args, const StartOptions& options,
                                 const std::string& mark) {
-  std::vector<char*> argv{const_cast<char*>(TRIREME_PROGRAM)};
+  std::vector<char*> argv{const_cast<char*>(options.program.c_str())};
   for (const auto& arg : args) argv.push_back(const_cast<char*>(arg.c_str()));
   argv.push_back(nullptr);
   for (const char* name : {"TRIREME_KEY", "TRIREME_KEY_FILE", "TRIREME_BIND", "TRIREME_TRANSPORT", "OMP_NUM_THREADS"}) {
@@ -110,7 +111,7 @@ inline std::string fresh_mark() {
   ::setenv("TERM", "dumb", 1);
   ::setenv("TRIREME_TEST_MARK", mark.c_str(), 1);
   for (const auto& [name, value] : options.env) ::setenv(name.c_str(), value.c_str(), 1);
-  ::execv(TRIREME_PROGRAM, argv.data());
+  ::execv(options.program.c_str(), argv.data());
   ::_exit(99);
 }
 

@@ -38,7 +38,7 @@ TEST(Together, RefusalsNameWhatDoesNotGo) {
   EXPECT_THAT(why({.strategy = "gossip-sgp", .compress = "fp16"}), HasSubstr("gossip-sgp sends nothing"));
   EXPECT_THAT(why({.strategy = "local-sgd", .compress = "dgc"}), HasSubstr("for gradients only"));
   EXPECT_THAT(why({.compress = "dgc", .optimizer = "adam"}), HasSubstr("takes the place of sgd's momentum"));
-  EXPECT_THAT(why({.strategy = "ps-bsp", .optimizer = "lamb"}), HasSubstr("--optimizer (with servers)"));
+  EXPECT_THAT(why({.strategy = "ps-async", .optimizer = "lamb"}), HasSubstr("--optimizer (with servers)"));
   EXPECT_THAT(why({.strategy = "sma", .on_mesh = true}), HasSubstr("--strategy sma does not go with --mesh"));
   EXPECT_THAT(why({.strategy = "ps-bsp", .servers = "2", .on_mesh = true}), HasSubstr("--servers"));
   EXPECT_THAT(why({.strategy = "ps-bsp", .on_mesh = true, .pipeline = "pipedream"}), HasSubstr("--pipeline pipedream"));

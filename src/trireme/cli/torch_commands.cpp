@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "trireme/base/error.h"
+#include "trireme/cli/memory.h"
 #include "trireme/net/launch/launch.h"
 
 namespace trireme::cli {
@@ -24,17 +25,6 @@ std::string torch_program() {
 [[noreturn]] void missing(int error) {
   throw Error(fmt::format("{}: {}; this command needs Trireme built with LibTorch (TRIREME_TORCH=ON)", torch_program(),
                           std::strerror(error)));
-}
-
-// Memory for tensors, which come and go in every step: in huge pages where the system gives them to whoever asks, and
-// kept when it is free, in threads' heaps too, rather than given back and asked for again; but for tensors of 32 MiB
-// and more, beyond which the C library does not go. It reads this when a program starts; whoever set something there
-// decides (docs/performance.md).
-void tune_memory() {
-  ::setenv("GLIBC_TUNABLES",
-           "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=1073741824:"
-           "glibc.malloc.top_pad=67108864",
-           /*overwrite=*/0);
 }
 
 }  // namespace

@@ -37,7 +37,7 @@ struct Tensor {
 struct Surroundings {
   std::uint64_t seed = 1;            // the job's, the same on every worker
   int rank = 0, workers = 1;         // whose messages these are, of how many
-  std::int64_t steps_per_epoch = 1;  // encodes of a tensor
+  std::int64_t steps_per_epoch = 1;  // encodes of a tensor; 0: nobody said
   double momentum = 0;               // of the optimizer, for codecs that take it over
 };
 

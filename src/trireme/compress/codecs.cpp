@@ -2,20 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "trireme/base/registry.h"
 #include "trireme/compress/error_feedback.h"
 #include "trireme/compress/kinds.h"
 
 namespace trireme::compress {
 
-const std::vector<Kind>& codecs() {
-  static const std::vector<Kind> kinds{
+namespace {
+
+Registry<Kind>& registry() {
+  static const std::vector<Kind> built_in{
       none(),   fp16(),      bf16(), int8(),  qsgd(),     terngrad(), sign(),
       onebit(), threshold(), topk(), randk(), adaptive(), dgc(),      powersgd(),
   };
-  return kinds;
+  static Registry<Kind> all("codec", built_in);
+  return all;
 }
-
-namespace {
 
 bool may_feed_back(const Kind& kind) {
   return kind.error == Kind::Error::fed_back || kind.error == Kind::Error::dropped;
@@ -32,6 +34,9 @@ const std::vector<Setting>& kept_settings_of(const Kind& kind) {
 }
 
 }  // namespace
+
+const std::vector<Kind>& codecs() { return registry().all(); }
+void add_codec(Kind kind) { registry().add(std::move(kind)); }
 
 std::vector<Setting> settings_of(const Kind& kind) {
   auto settings = kind.settings;

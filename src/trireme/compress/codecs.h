@@ -36,6 +36,8 @@ struct Kind {
 
 // All of them, in the order of the documentation; the first is none.
 const std::vector<Kind>& codecs();
+// One more, before any is chosen. Throws ConfigError for a name that is taken.
+void add_codec(Kind kind);
 
 // A codec by name, with its settings.
 struct Choice {

@@ -124,21 +124,25 @@ class Dgc : public SparseCodec {
 }  // namespace
 
 Kind dgc() {
-  return {.name = "dgc",
-          .summary = "the largest elements, with momentum corrected, clipping and warm-up",
-          .settings = {{"fraction", "0.01", "how many of them, after the warm-up", number(1e-9, 1)},
-                       {"warmup", "1", "epochs in which a quarter of them becomes this fraction", number(0, 1000)},
-                       {"clip", "4", "the most a gradient's norm may be, in its running means; 0: anything",
-                        number(0, 1e9)},
-                       {"masking", "off", "momentum ends where an element is sent", one_of({"on", "off"})}},
-          .error = Kind::Error::its_own,
-          .takes_momentum = true,
-          .uncompressed = "dgc:1,warmup=0,clip=0",
-          .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
-            const DgcSettings settings{values.number("fraction"), values.number("warmup"), values.number("clip"),
-                                       values.is("masking", "on")};
-            return std::make_unique<Dgc>(settings, tensor.count, around);
-          }};
+  return {
+      .name = "dgc",
+      .summary = "the largest elements, with momentum corrected, clipping and warm-up",
+      .settings = {{"fraction", "0.01", "how many of them, after the warm-up", number(1e-9, 1)},
+                   {"warmup", "1", "epochs in which a quarter of them becomes this fraction", number(0, 1000)},
+                   {"clip", "4", "the most a gradient's norm may be, in its running means; 0: anything",
+                    number(0, 1e9)},
+                   {"masking", "off", "momentum ends where an element is sent", one_of({"on", "off"})}},
+      .error = Kind::Error::its_own,
+      .takes_momentum = true,
+      .uncompressed = "dgc:1,warmup=0,clip=0",
+      .make = [](const Values& values, const Tensor& tensor, const Surroundings& around) -> std::unique_ptr<Codec> {
+        if (values.number("warmup") > 0 && around.steps_per_epoch == 0) {
+          throw ConfigError("dgc:warmup is in epochs: say how many steps one has (steps_per_epoch), or set it to 0");
+        }
+        const DgcSettings settings{values.number("fraction"), values.number("warmup"), values.number("clip"),
+                                   values.is("masking", "on")};
+        return std::make_unique<Dgc>(settings, tensor.count, around);
+      }};
 }
 
 }  // namespace trireme::compress

@@ -7,6 +7,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/nearest.h"
+#include "trireme/base/registry.h"
 #include "trireme/base/text.h"
 #include "trireme/data/formats.h"
 
@@ -23,11 +24,9 @@ Splits path(std::string_view spec, const OpenOptions& options) {
   return Open(Path(spec), options);
 }
 
-}  // namespace
-
 // The first that takes a name or path opens it; names come before formats.
-std::span<const Source> sources() {
-  static constexpr Source kList[] = {
+Registry<Source>& registry() {
+  static const Source kBuiltIn[] = {
       {"fashion-mnist", "60,000 and 10,000 grey images of clothes, 28x28, 10 classes", nullptr, open_fashion_mnist,
        "apt install dataset-fashion-mnist", "/usr/share/datasets/fashion-mnist"},
       {"mnist", "60,000 and 10,000 grey images of digits, 28x28, 10 classes", nullptr, open_mnist,
@@ -94,12 +93,18 @@ std::span<const Source> sources() {
        {},
        kLength | kTestFraction},
   };
-  return kList;
+  static Registry<Source> all("data set", {std::begin(kBuiltIn), std::end(kBuiltIn)});
+  return all;
 }
+
+}  // namespace
+
+std::span<const Source> sources() { return registry().all(); }
+void add_source(Source source) { registry().add(std::move(source)); }
 
 const Source* find_source(std::string_view spec) {
   for (const auto& source : sources()) {
-    if (source.takes != nullptr ? source.takes(spec) : source.name == spec) return &source;
+    if (source.takes ? source.takes(spec) : source.name == spec) return &source;
   }
   return nullptr;
 }
@@ -121,7 +126,7 @@ Splits open(std::string_view spec, const OpenOptions& options) {
   }
   std::vector<std::string_view> names;
   for (const auto& source : sources()) {
-    if (source.takes == nullptr) names.push_back(source.name);
+    if (!source.takes) names.push_back(source.name);
   }
   const auto all = fmt::format("{}, synthetic:SHAPE, or a path", fmt::join(names, ", "));
   names.push_back("synthetic");

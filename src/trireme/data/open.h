@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,14 +28,16 @@ enum Heeds : unsigned { kNone = 0, kImageSize = 1, kLabelColumn = 2, kLength = 4
 struct Source {
   std::string_view name;  // as written on the command line
   std::string_view what;
-  bool (*takes)(std::string_view spec);  // null: the name and nothing else
-  Splits (*open)(std::string_view spec, const OpenOptions& options);
+  std::function<bool(std::string_view spec)> takes;  // empty: the name and nothing else
+  std::function<Splits(std::string_view spec, const OpenOptions& options)> open;
   std::string_view get = {};     // the command that brings what is not here; empty: nothing to bring
   std::string_view folder = {};  // where that command puts it; empty: the cache folder
   unsigned heeds = kNone;        // of Heeds
 };
 
 std::span<const Source> sources();
+// One more, before any is opened. Throws ConfigError for a name that is taken.
+void add_source(Source source);
 // The one that opens this; null where none does.
 const Source* find_source(std::string_view spec);
 

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -53,10 +54,12 @@ struct Entry {
   std::string_view summary;
   std::string_view arguments;  // every --model-arg it knows with its default, "width=512 layers=2"; may be empty
   // Parameters are drawn from LibTorch's default generator.
-  std::shared_ptr<Model> (*make)(const Shape& shape, const Arguments& arguments);
+  std::function<std::shared_ptr<Model>(const Shape& shape, const Arguments& arguments)> make;
 };
 
 std::span<const Entry> models();
+// One more, before any is made. Throws ConfigError for a name that is taken.
+void add_model(Entry entry);
 
 // By name, or a TorchScript file (*.pt). Throws ConfigError that lists the names, or says which shape or argument
 // does not fit.

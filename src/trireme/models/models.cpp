@@ -3,13 +3,14 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/nearest.h"
+#include "trireme/base/registry.h"
 #include "trireme/base/text.h"
 #include "trireme/models/zoo.h"
 
 namespace trireme::models {
 namespace {
 
-constexpr Entry kModels[] = {
+const Entry kBuiltIn[] = {
     {"mlp", "two hidden layers of 512, ReLU", "width=512 layers=2 dropout=0", make_mlp},
     {"mlp-wide", "two hidden layers of 2048: mostly weights, hard on communication", "width=2048 layers=2 dropout=0",
      make_mlp_wide},
@@ -25,9 +26,15 @@ constexpr Entry kModels[] = {
      make_gpt_small},
 };
 
+Registry<Entry>& registry() {
+  static Registry<Entry> all("model", {std::begin(kBuiltIn), std::end(kBuiltIn)});
+  return all;
+}
+
 }  // namespace
 
-std::span<const Entry> models() { return kModels; }
+std::span<const Entry> models() { return registry().all(); }
+void add_model(Entry entry) { registry().add(std::move(entry)); }
 
 nn::Chain Model::chain() {
   return {{"model", {shared_from_this()}, [this](nn::Values values) {
@@ -46,7 +53,7 @@ void ChainModel::add_piece(std::string name, Modules modules, std::function<torc
 std::shared_ptr<Model> make_model(std::string_view name, const Shape& shape, const Arguments& arguments) {
   if (name.ends_with(".pt")) return load_script(std::string(name), shape, arguments);
   std::vector<std::string_view> names;
-  for (const Entry& entry : kModels) {
+  for (const Entry& entry : models()) {
     if (entry.name == name) return entry.make(shape, arguments);
     names.push_back(entry.name);
   }

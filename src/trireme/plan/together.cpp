@@ -101,7 +101,9 @@ void check_mesh(const Together& chosen, const sync::Choice& strategy) {
 
 void check_together(const Together& chosen) {
   const auto strategy = sync::Choice::parse(chosen.strategy);
-  if (strategy.kind->needs_servers) check_optimizer("--optimizer (with servers)", chosen);
+  // Servers that give back the mean of a round leave the step to the workers, whatever their optimizer.
+  const bool means = in_rounds(strategy) && compress::Rules(chosen.compress, chosen.compress_rule).none();
+  if (strategy.kind->needs_servers && !means) check_optimizer("--optimizer (with servers)", chosen);
   if (traits_of(strategy).one_memory && chosen.launch != "threads") {
     throw ConfigError(
         fmt::format("--strategy {}: workers must share their memory; add --launch threads", strategy.kind->name));

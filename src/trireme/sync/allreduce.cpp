@@ -13,8 +13,8 @@ class Allreduce : public OneLearner {
  public:
   explicit Allreduce(const Surroundings& around)
       : OneLearner(around.world),
-        plain_(around.world, Op::sum),
-        codes_(make_compressed_mean(around, Op::sum, around.not_finite)) {}
+        plain_(around.world, around.exchanged),
+        codes_(make_compressed_mean(around, around.exchanged, around.not_finite)) {}
 
   BucketExchange* exchange() override { return codes_ ? static_cast<BucketExchange*>(codes_.get()) : &plain_; }
   bool meets(std::int64_t) const override { return true; }

@@ -45,8 +45,8 @@ Kind average_at_end() {
                         number(0, 1)}},
           .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            const double steps = values.number("together") * static_cast<double>(around.total_steps);
-            return std::make_unique<AverageAtEnd>(around, std::llround(steps));
+            const double share = values.number("together");
+            return std::make_unique<AverageAtEnd>(around, around.share_of_steps(share, "average-at-end:together"));
           },
           .course = [](const Values&, const CourseAt&) -> Course { return {}; }};
 }

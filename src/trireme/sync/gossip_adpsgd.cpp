@@ -54,6 +54,9 @@ class GossipAdpsgd : public OneLearner {
     averaged_since_ = 0;
   }
 
+  // Whom it asked has mixed already: that stays.
+  void abandon(const Step& step) override { after_backward(step); }
+
   void after_backward(const Step&) override {
     if (!active_ || partners_.empty()) return;
     Waiting waiting(report_);

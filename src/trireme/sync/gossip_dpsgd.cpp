@@ -32,6 +32,8 @@ class GossipDpsgd : public OneLearner {
     }
   }
 
+  void abandon(const Step&) override { under_way_.wait(); }
+
   void after_backward(const Step& step) override {
     {
       Waiting waiting(report_);

@@ -42,6 +42,8 @@ class GossipSgp : public OneLearner {
     }
   }
 
+  void abandon(const Step&) override { under_way_.wait(); }
+
   void after_backward(const Step& step) override {
     {
       Waiting waiting(report_);

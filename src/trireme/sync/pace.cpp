@@ -1,5 +1,6 @@
 #include "trireme/sync/pace.h"
 
+#include "trireme/sync/clip.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::sync {
@@ -9,6 +10,12 @@ Pace pace_with_codes(const Kind& kind, const compress::Rules& rules, const Pace&
   if (rules.takes_momentum()) return {.momentum = 0};
   const bool late = rules.lags() && kind.compresses == Kind::Compresses::gradients;
   return late && own.momentum > 0 ? late_pace(momentum) : own;
+}
+
+double own_clip(const Strategy& strategy, const Pace& pace, double asked, int workers) {
+  const double most = stricter(asked > 0 ? asked : pace.clip, strategy.most_norm());
+  const bool share = strategy.traits().shares_gradient && strategy.traits().owns_step;
+  return most / (share ? workers : 1);
 }
 
 }  // namespace trireme::sync

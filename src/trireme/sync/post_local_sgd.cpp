@@ -16,8 +16,6 @@ namespace {
 struct Phases {
   std::int64_t period;  // H
   std::int64_t warmup;  // W
-  Phases(const Values& values, std::int64_t total_steps)
-      : period(values.integer("H")), warmup(std::llround(values.number("warmup") * static_cast<double>(total_steps))) {}
   bool gradients(std::int64_t step) const { return step < warmup; }
   bool models(std::int64_t step) const { return step >= warmup && is_last_of(period, step); }
 };
@@ -81,10 +79,12 @@ Kind post_local_sgd() {
           .traits = {.uses_gradient = true},
           .compresses = Kind::Compresses::models,
           .make = [](const Values& values, const Surroundings& around) -> std::unique_ptr<Strategy> {
-            return std::make_unique<PostLocalSgd>(around, Phases(values, around.total_steps));
+            const auto warmup = around.share_of_steps(values.number("warmup"), "post-local-sgd:warmup");
+            return std::make_unique<PostLocalSgd>(around, Phases{values.integer("H"), warmup});
           },
           .course = [](const Values& values, const CourseAt& at) -> Course {
-            const Phases phases(values, at.total_steps);
+            const auto warmup = std::llround(values.number("warmup") * static_cast<double>(at.total_steps));
+            const Phases phases{values.integer("H"), warmup};
             Course course;
             if (phases.gradients(at.step)) {
               course.push_back(mean(Exchange::Of::gradient, Moment::after_backward, Moment::after_backward));

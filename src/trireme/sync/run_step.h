@@ -1,5 +1,6 @@
 // One step of training, from a batch to the next weights: the only place where it is written. The trainer, workers that
-// come later (train/), the planner's co-simulation (plan/) and the conformance tests all run it.
+// come later (train/), programs with loops of their own (train/synchronize.h), the planner's co-simulation (plan/) and
+// the conformance tests all run it.
 #pragma once
 #include "trireme/base/clock.h"
 #include "trireme/sync/strategy.h"
@@ -26,23 +27,35 @@ struct StepTimes {
   double synchronization = 0, optimizer = 0;
 };
 
-inline StepTimes run_step(Strategy& strategy, Worker& worker, const Step& now) {
-  StepTimes times;
-  auto turn = [&](void (Strategy::*of)(const Step&)) {
-    const double begin = now_seconds();
-    worker.lend();
-    (strategy.*of)(now);
-    worker.take_back();
-    times.synchronization += now_seconds() - begin;
-  };
-  turn(&Strategy::before_forward);
+namespace internal {
+inline void take_turn(Strategy& strategy, Worker& worker, const Step& now, void (Strategy::*turn)(const Step&),
+                      StepTimes& times) {
+  const double begin = now_seconds();
+  worker.lend();
+  (strategy.*turn)(now);
+  worker.take_back();
+  times.synchronization += now_seconds() - begin;
+}
+}  // namespace internal
+
+// A program with a loop of its own calls the two halves, and computes between them.
+inline void begin_step(Strategy& strategy, Worker& worker, const Step& now, StepTimes& times) {
+  internal::take_turn(strategy, worker, now, &Strategy::before_forward, times);
+}
+inline void end_step(Strategy& strategy, Worker& worker, const Step& now, StepTimes& times) {
   const bool good = worker.compute(now);  // gradient → bucket → strategy.exchange(): a collective, or nothing
-  turn(&Strategy::after_backward);        // servers, peers, what is late, or nothing
+  internal::take_turn(strategy, worker, now, &Strategy::after_backward, times);  // servers, peers, what is late
   const double begin = now_seconds();
   const bool steps = (good || strategy.averages(now.number)) && !strategy.skips_step();
   if (steps && !strategy.traits().owns_step) worker.update(now);
   times.optimizer = now_seconds() - begin;
-  turn(&Strategy::after_step);
+  internal::take_turn(strategy, worker, now, &Strategy::after_step, times);
+}
+
+inline StepTimes run_step(Strategy& strategy, Worker& worker, const Step& now) {
+  StepTimes times;
+  begin_step(strategy, worker, now, times);
+  end_step(strategy, worker, now, times);
   return times;
 }
 

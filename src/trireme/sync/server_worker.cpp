@@ -33,7 +33,7 @@ ServerWorker::ServerWorker(const Surroundings& around, ps::Consistency consisten
       update_(paced(around.update, pace(around.update.momentum))),
       reading_(reading),
       timeout_s_(around.timeout_s),
-      averages_(around.clips && in_rounds()) {
+      averages_((around.clips || around.own_optimizer) && in_rounds()) {
   TRIREME_CHECK(!averages_ || around.compress.none());
 }
 
@@ -86,12 +86,15 @@ void ServerWorker::before_forward(const Step&) {
   changed_.notify_all();
 }
 
+void ServerWorker::abandon(const Step&) {
+  if (reading_ == Reading::each_step) return;
+  std::unique_lock lock(mutex_);
+  computing_ = false;
+  changed_.wait(lock, [this] { return !pulling_; });
+}
+
 void ServerWorker::after_backward(const Step& step) {
-  if (reading_ == Reading::live) {
-    std::unique_lock lock(mutex_);
-    computing_ = false;
-    changed_.wait(lock, [this] { return !pulling_; });
-  }
+  abandon(step);  // nobody else writes to the weights from here on
   if (!averages_) {
     last_ = client_.push_pull(gradient_, step.lr, weights_);
     return;

@@ -48,6 +48,7 @@ class ServerWorker : public Strategy {
   void begin(std::span<const Replica> replicas) override;
   void before_forward(const Step& step) override;
   void after_backward(const Step& step) override;
+  void abandon(const Step& step) override;
   void settle() override { wait_for_last(); }
   void finish() override;
   void model(std::span<float> out) override;

@@ -69,15 +69,16 @@ class Sma : public Strategy {
     }
   }
 
+  void abandon(const Step& step) override {
+    if (meets(step.number)) await_sum();
+  }
+
   void after_backward(const Step& step) override {
     if (!meets(step.number)) return;
     for (const Replica& replica : replicas_) {
       for (std::size_t i = 0; i < z_.size(); ++i) replica.weights[i] -= alpha_ * (replica.weights[i] - z_[i]);
     }
-    {
-      Waiting waiting(report_);
-      codes_ ? coded_->wait() : exchange_.wait();
-    }
+    await_sum();
     for (std::size_t i = 0; i < z_.size(); ++i) {
       velocity_[i] = sum_[i] + mu_ * velocity_[i];
       z_[i] += velocity_[i];
@@ -106,6 +107,10 @@ class Sma : public Strategy {
   }
 
  private:
+  void await_sum() {
+    Waiting waiting(report_);
+    codes_ ? coded_->wait() : exchange_.wait();
+  }
   bool knows(const Replica& replica) const {
     return std::any_of(replicas_.begin(), replicas_.end(),
                        [&](const Replica& old) { return old.weights.data() == replica.weights.data(); });

@@ -49,11 +49,13 @@ class StaleAllreduce : public OneLearner {
     }
   }
 
-  void after_backward(const Step&) override {
-    if (staleness_ > 0) {
-      copy(here_.span(), weights_);
-      copy(here_.span(), before_.span());
-    }
+  void abandon(const Step&) override {
+    if (staleness_ > 0) copy(here_.span(), weights_);
+  }
+
+  void after_backward(const Step& step) override {
+    abandon(step);  // steps are from where the weights are, not from ahead
+    if (staleness_ > 0) copy(here_.span(), before_.span());
     auto& slot = slot_of(sent_++);
     slot = gradient_;
     if (codes_) {

@@ -2,17 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
+#include "trireme/base/registry.h"
 #include "trireme/sync/kinds.h"
 
 namespace trireme::sync {
 
-const std::vector<Kind>& strategies() {
-  static const std::vector<Kind> kinds{
+namespace {
+
+Registry<Kind>& registry() {
+  static const std::vector<Kind> built_in{
       allreduce(),      ps_bsp(), ps_ssp(), ps_async(),     hogwild(),       local_sgd(),  post_local_sgd(),  easgd(),
       average_at_end(), diloco(), sma(),    gossip_dpsgd(), gossip_adpsgd(), gossip_sgp(), stale_allreduce(),
   };
-  return kinds;
+  static Registry<Kind> all("strategy", built_in);
+  return all;
 }
+
+}  // namespace
+
+const std::vector<Kind>& strategies() { return registry().all(); }
+void add_strategy(Kind kind) { registry().add(std::move(kind)); }
 
 Choice Choice::parse(std::string_view text) {
   const auto [name, given] = split_choice(text);
@@ -24,6 +35,14 @@ std::unique_ptr<Strategy> Choice::make(const Surroundings& around) const {
   auto strategy = kind->make(values, around);
   strategy->set_traits(traits());
   return strategy;
+}
+
+std::int64_t Surroundings::share_of_steps(double share, std::string_view setting) const {
+  if (share > 0 && total_steps == 0) {
+    throw ConfigError(
+        fmt::format("{} is a share of all steps: say how many a worker takes (total_steps), or set it to 0", setting));
+  }
+  return std::llround(share * static_cast<double>(total_steps));
 }
 
 Traits Choice::traits() const {

@@ -18,7 +18,9 @@ namespace trireme::sync {
 struct Surroundings {
   Communicator& world;
   std::int64_t steps_per_epoch = 1;
-  std::int64_t total_steps = 1;  // of a worker, as far as can be told
+  std::int64_t total_steps = 1;  // of a worker, as far as can be told; 0: nobody said
+  // So many of them. Throws ConfigError where nobody said how many they are and `setting`, a share of them, is not 0.
+  std::int64_t share_of_steps(double share, std::string_view setting) const;
   std::uint64_t seed = 1;
   // Where there are servers: this worker's end of them, the model in the order of its flat weights, and what they do
   // with gradients.
@@ -26,9 +28,12 @@ struct Surroundings {
   std::vector<ps::Tensor> tensors;  // where something is compressed, too
   ps::UpdateSpec update;
   double timeout_s = 60;
-  compress::Rules compress;  // what is sent; none: as it is
-  double momentum = 0;       // of the optimizer, where a codec takes its place
-  bool clips = false;        // what the optimizer steps by has a most norm, which takes the whole mean to know
+  compress::Rules compress;    // what is sent; none: as it is
+  double momentum = 0;         // of the optimizer, where a codec takes its place
+  bool clips = false;          // what the optimizer steps by has a most norm, which takes the whole mean to know
+  bool own_optimizer = false;  // servers cannot do what it does: where they can, they give back the mean instead
+  Op exchanged = Op::sum;      // of gradients in backward: sum where each is a share of the mean over the global batch,
+                               // avg where each is the mean over the worker's own
   // What codecs do with a gradient that is not finite and is exchanged in backward.
   NotFinite not_finite = NotFinite::is_an_error;
   Codes codes() const { return {compress, seed, steps_per_epoch, momentum}; }
@@ -61,6 +66,8 @@ struct Kind {
 
 // All of them, in the order of the documentation.
 const std::vector<Kind>& strategies();
+// One more, before any is chosen. Throws ConfigError for a name that is taken.
+void add_strategy(Kind kind);
 
 // A strategy by name, with its settings.
 struct Choice {

@@ -100,6 +100,9 @@ class Strategy {
   virtual void before_forward(const Step& step) { (void)step; }
   virtual void after_backward(const Step& step) { (void)step; }
   virtual void after_step(const Step& step) { (void)step; }
+  // In place of the rest of a step whose before_forward() was called: the weights are as if it had not been, and
+  // nothing of it is under way. Collective where steps are.
+  virtual void abandon(const Step& step) { (void)step; }
   // Between steps: what the last ones have under way has arrived, and is in report(). It changes nothing else.
   virtual void settle() {}
   // Puts one more gradient in place for the optimizer, if some are still under way. The same answer on every worker.

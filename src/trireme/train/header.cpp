@@ -34,7 +34,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
   if (const auto pace = pace_of(config, strategy); pace.momentum != config.momentum) {
     header.optimizer +=
         fmt::format("; because of the strategy or codec momentum {:g}, {:g} times the rate", pace.momentum, pace.rate);
-    if (const double clip = clip_of(config, strategy); clip != config.clip) {
+    if (const double clip = own_clip(config, strategy, 1); clip != config.clip) {
       header.optimizer += fmt::format(", gradients of norm {:g} at most", clip);
     }
   }

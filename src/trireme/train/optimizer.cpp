@@ -5,19 +5,25 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/nearest.h"
+#include "trireme/base/registry.h"
 #include "trireme/base/text.h"
 #include "trireme/train/optimizers/per_parameter.h"
 
 namespace trireme::train {
 namespace {
 
-constexpr OptimizerEntry kOptimizers[] = {
+const OptimizerEntry kBuiltIn[] = {
     {"sgd", "gradient descent with momentum or Nesterov's momentum", make_sgd},
     {"adam", "steps scaled by running means of the gradient and its square", make_adam},
     {"adamw", "Adam with weight decay apart from the gradient", make_adamw},
     {"lars", "momentum with a rate per layer, for convolutional networks in large batches", make_lars},
     {"lamb", "Adam with a rate per layer, for transformers in large batches", make_lamb},
 };
+
+Registry<OptimizerEntry>& registry() {
+  static Registry<OptimizerEntry> all("optimizer", {std::begin(kBuiltIn), std::end(kBuiltIn)});
+  return all;
+}
 
 void check(std::string_view name, const OptimizerOptions& options) {
   auto require = [&](bool holds, std::string_view what, double value) {
@@ -37,12 +43,13 @@ void check(std::string_view name, const OptimizerOptions& options) {
 
 }  // namespace
 
-std::span<const OptimizerEntry> optimizers() { return kOptimizers; }
+std::span<const OptimizerEntry> optimizers() { return registry().all(); }
+void add_optimizer(OptimizerEntry entry) { registry().add(std::move(entry)); }
 
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,
                                           const OptimizerOptions& options) {
   std::vector<std::string_view> names;
-  for (const OptimizerEntry& entry : kOptimizers) {
+  for (const OptimizerEntry& entry : optimizers()) {
     names.push_back(entry.name);
     if (entry.name != name) continue;
     check(name, options);

@@ -40,9 +40,11 @@ class Optimizer {
 struct OptimizerEntry {
   std::string_view name;
   std::string_view summary;
-  std::unique_ptr<Optimizer> (*make)(const NamedTensors& parameters, const OptimizerOptions& options);
+  std::function<std::unique_ptr<Optimizer>(const NamedTensors& parameters, const OptimizerOptions& options)> make;
 };
 std::span<const OptimizerEntry> optimizers();
+// One more, before any is made. Throws ConfigError for a name that is taken.
+void add_optimizer(OptimizerEntry entry);
 
 // Throws ConfigError that lists the names.
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,

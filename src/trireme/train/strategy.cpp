@@ -1,6 +1,5 @@
 #include "trireme/train/strategy.h"
 
-#include "trireme/sync/clip.h"
 #include "trireme/train/flat.h"
 
 namespace trireme::train {
@@ -40,6 +39,7 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
   if (around.compress.takes_momentum()) around.momentum = config.momentum;
   if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(model);
   if (choice.kind->needs_servers) around.update = server_update(config);
+  around.own_optimizer = !ps::built_in_updates().contains(server_update(config).name);
   return choice.make(around);
 }
 
@@ -53,13 +53,8 @@ sync::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
   return with_codes(config, strategy.pace(config.momentum));
 }
 
-double clip_of(const Config& config, const sync::Strategy& strategy) {
-  return sync::stricter(config.clip > 0 ? config.clip : pace_of(config, strategy).clip, strategy.most_norm());
-}
-
 double own_clip(const Config& config, const sync::Strategy& strategy, int workers) {
-  const bool share = strategy.traits().shares_gradient && strategy.traits().owns_step;
-  return clip_of(config, strategy) / (share ? workers : 1);
+  return sync::own_clip(strategy, pace_of(config, strategy), config.clip, workers);
 }
 
 }  // namespace trireme::train

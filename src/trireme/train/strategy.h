@@ -19,9 +19,7 @@ void check_compress_rules(const Config& config, torch::nn::Module& model);
 // What sgd has with this strategy and these codecs; other optimizers are left alone.
 sync::Pace pace_of(const Config& config, const sync::Strategy& strategy);
 
-// The most norm that a gradient may have, the mean over the batches of all that it was exchanged with; 0: any.
-double clip_of(const Config& config, const sync::Strategy& strategy);
-// The same of what a worker clips: its own share of the mean, where the step is somebody else's.
+// The most norm of what a worker clips (sync/pace.h); 0: any.
 double own_clip(const Config& config, const sync::Strategy& strategy, int workers);
 
 }  // namespace trireme::train

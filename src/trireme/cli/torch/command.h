@@ -1,5 +1,5 @@
-// The commands that need LibTorch: one file each, one line in the list in main.cpp, and one in torch_commands.h, by
-// which `trireme` knows them.
+// The commands that need LibTorch: one file each, one line in the list in train_main.cpp, and one in torch_commands.h,
+// by which `trireme` knows them.
 #pragma once
 #include "trireme/cli/command.h"
 
@@ -10,6 +10,11 @@ namespace trireme::cli {
 
 // What followed the name of the command, as it was written.
 const std::vector<std::string>& program_arguments();
+
+// All but the benchmarks.
+void add_training_commands(CLI::App& app);
+// The exit code of a program with these commands.
+int run_training_program(CLI::App& app, int argc, char** argv);
 
 void add_train(CLI::App& app);             // train.cpp
 void add_eval(CLI::App& app);              // eval.cpp

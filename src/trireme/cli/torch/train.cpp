@@ -90,7 +90,7 @@ train::Verbosity verbosity(const TrainCommand& options) {
 train::Config resolve_all(TrainCommand& options) {
   if (!options.plan_file.empty()) options.plan = plan::load_plan(options.plan_file);
   const auto* plan = options.plan ? &*options.plan : nullptr;
-  if (!options.resumes) return resolve(*options.flags, {}, plan);
+  if (!options.resumes) return resolve(*options.flags, default_config(), plan);
   std::string folder = options.resume, out;
   for (const auto& [key, text] : all_given(*options.flags)) {
     if (!key.starts_with("model.args.") && train::find_field(key).key == "out.dir") out = text;

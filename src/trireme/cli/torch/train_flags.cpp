@@ -80,9 +80,14 @@ void set_by_plan(train::Config& config, const plan::PlanFile& plan, const Given&
 
 }  // namespace
 
+train::Config& default_config() {
+  static train::Config config;
+  return config;
+}
+
 std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command) {
   auto flags = std::make_shared<TrainFlags>();
-  const train::Config defaults;
+  const auto& defaults = default_config();
   for (const auto& field : train::fields()) {
     std::string key(field.key), names(field.flag);
     if (key == "train.target") names = "--target,--target-accuracy";

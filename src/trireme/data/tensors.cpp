@@ -1,0 +1,43 @@
+#include "trireme/data/tensors.h"
+
+#include <fmt/format.h>
+
+#include "trireme/base/error.h"
+
+namespace trireme::data {
+namespace {
+
+class Tensors final : public Dataset {
+ public:
+  Tensors(torch::Tensor input, torch::Tensor target, std::int64_t classes)
+      : input_(std::move(input)), target_(std::move(target)) {
+    shape_ = {input_.sizes().slice(1).vec(), classes};
+  }
+  std::int64_t size() const override { return input_.size(0); }
+  const Shape& shape() const override { return shape_; }
+  Batch get(std::span<const std::int64_t> indices) const override {
+    const auto rows = torch::tensor(torch::ArrayRef<std::int64_t>(indices.data(), indices.size()), torch::kInt64);
+    return {input_.index_select(0, rows), target_.index_select(0, rows)};
+  }
+
+ private:
+  const torch::Tensor input_, target_;
+  Shape shape_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Dataset> of_tensors(torch::Tensor input, torch::Tensor target, std::int64_t classes) {
+  if (input.dim() < 2 || input.scalar_type() != torch::kFloat32) {
+    throw DataError("of_tensors: the input is not f32 [samples, …]");
+  }
+  if (target.dim() != 1 || target.scalar_type() != torch::kInt64 || target.size(0) != input.size(0)) {
+    throw DataError(fmt::format("of_tensors: the target is not i64 [{}], a class for each sample", input.size(0)));
+  }
+  if (target.numel() > 0 && (target.min().item<std::int64_t>() < 0 || target.max().item<std::int64_t>() >= classes)) {
+    throw DataError(fmt::format("of_tensors: a class is not from 0 to {}", classes - 1));
+  }
+  return std::make_shared<Tensors>(input.contiguous(), target.contiguous(), classes);
+}
+
+}  // namespace trireme::data
