@@ -35,7 +35,7 @@ TEST(Together, TraitsAreReadOffWhatStrategiesDo) {
 TEST(Together, RefusalsNameWhatDoesNotGo) {
   auto why = [](const Together& chosen) { return refused(chosen).value_or(""); };
   EXPECT_THAT(why({.strategy = "hogwild"}), HasSubstr("--launch threads"));
-  EXPECT_THAT(why({.strategy = "gossip-sgp", .compress = "fp16"}), HasSubstr("gossip-sgp sends nothing"));
+  EXPECT_THAT(why({.strategy = "gossip-sgp", .compress = "fp16"}), HasSubstr("gossip-sgp mixes models pair by pair"));
   EXPECT_THAT(why({.strategy = "local-sgd", .compress = "dgc"}), HasSubstr("for gradients only"));
   EXPECT_THAT(why({.compress = "dgc", .optimizer = "adam"}), HasSubstr("takes the place of sgd's momentum"));
   EXPECT_THAT(why({.strategy = "ps-async", .optimizer = "lamb"}), HasSubstr("--optimizer (with servers)"));
