@@ -56,9 +56,11 @@ const CLI::App& innermost(const CLI::App& app) {
 std::string fault_of(const CLI::App& app, const CLI::ParseError& error) {
   const auto& command = innermost(app);
   const bool extras = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
-  if (command.get_allow_extras() && !extras) return error.what();
   for (const auto& word : command.remaining()) {
-    if (word.starts_with('-') && word.size() > 1 && word != "--") return no_such_flag(command, word);
+    if (!word.starts_with('-') || word.size() < 2 || word == "--") continue;
+    // Where flags may be another program's, one that is near to none of ours is.
+    const auto said = no_such_flag(command, word);
+    if (extras || !command.get_allow_extras() || said.find("did you mean") != said.npos) return said;
   }
   if (!extras) return error.what();
   std::string shown = "--";

@@ -5,6 +5,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/nearest.h"
+#include "trireme/base/registry.h"
 #include "trireme/base/text.h"
 #include "trireme/train/optimizers/per_parameter.h"
 
