@@ -19,7 +19,7 @@ constexpr Entry kModels[] = {
     {"resnet50", "residual network of bottlenecks", "width=64", make_resnet50},
     {"lstm-lm", "language model: embedding, LSTM layers, scores of the next token",
      "width=256 layers=2 tied=true dropout=0.2", make_lstm_lm},
-    {"gpt-small", "language model: pre-norm transformer decoder", "layers=4 heads=4 width=256 dropout=0.1",
+    {"gpt-small", "language model: pre-norm transformer decoder", "layers=4 heads=4 width=256 dropout=0.1 tied=true",
      make_gpt_small},
 };
 
@@ -32,6 +32,15 @@ nn::Chain Model::chain() {
              values[0] = forward(values[0]);
              return values;
            }}};
+}
+
+std::vector<torch::Tensor> Model::embeddings() {
+  std::vector<torch::Tensor> found;
+  for (const auto& module : modules()) {
+    if (const auto* table = module->as<torch::nn::EmbeddingImpl>()) found.push_back(table->weight);
+    if (const auto* table = module->as<torch::nn::EmbeddingBagImpl>()) found.push_back(table->weight);
+  }
+  return found;
 }
 
 void ChainModel::add_piece(std::string name, Modules modules, std::function<torch::Tensor(torch::Tensor)> forward) {

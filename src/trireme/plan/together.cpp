@@ -55,6 +55,27 @@ void check_codec(const Together& chosen, const sync::Choice& strategy) {
   }
 }
 
+void check_sparse(const Together& chosen, const sync::Choice& strategy) {
+  const auto& name = strategy.kind->name;
+  auto refuse = [](std::string_view why) { throw ConfigError(fmt::format("--sparse: {}", why)); };
+  if (!strategy.kind->needs_servers) {
+    refuse(fmt::format("rows of gradients are pushed to servers; choose --strategy ps-bsp, ps-ssp or ps-async, not {}",
+                       name));
+  }
+  if (!compress::Rules(chosen.compress, chosen.compress_rule).none()) {
+    refuse("codes are of whole gradients; leave out --compress, or --sparse");
+  }
+  if (chosen.on_mesh) {
+    refuse("rows are pushed of a whole model; leave it out with --mesh, --shard, --recompute and --hybrid");
+  }
+  if (chosen.clips && in_rounds(strategy)) {
+    refuse(
+        fmt::format("with --clip the servers of {} give back the mean of whole gradients; leave out --clip, or choose "
+                    "--strategy ps-async",
+                    name));
+  }
+}
+
 void check_optimizer(std::string_view flag, const Together& chosen) {
   constexpr std::array<std::string_view, 3> kAble{"sgd", "adam", "adamw"};
   if (std::ranges::find(kAble, chosen.optimizer) != kAble.end()) return;
@@ -106,6 +127,7 @@ void check_together(const Together& chosen) {
         fmt::format("--strategy {}: workers must share their memory; add --launch threads", strategy.kind->name));
   }
   check_codec(chosen, strategy);
+  if (chosen.sparse) check_sparse(chosen, strategy);
   if (chosen.on_mesh) check_mesh(chosen, strategy);
 }
 

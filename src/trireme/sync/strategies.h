@@ -29,6 +29,8 @@ struct Surroundings {
   compress::Rules compress;  // what is sent; none: as it is
   double momentum = 0;       // of the optimizer, where a codec takes its place
   bool clips = false;        // what the optimizer steps by has a most norm, which takes the whole mean to know
+  // Of `tensors`, by name: those of which rows without a gradient are not pushed to servers.
+  std::vector<std::string> tables = {};
   // What codecs do with a gradient that is not finite and is exchanged in backward.
   NotFinite not_finite = NotFinite::is_an_error;
   Codes codes() const { return {compress, seed, steps_per_epoch, momentum}; }

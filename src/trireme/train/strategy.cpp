@@ -2,6 +2,7 @@
 
 #include "trireme/sync/clip.h"
 #include "trireme/train/flat.h"
+#include "trireme/train/tables.h"
 
 namespace trireme::train {
 namespace {
@@ -40,6 +41,7 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
   if (around.compress.takes_momentum()) around.momentum = config.momentum;
   if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(model);
   if (choice.kind->needs_servers) around.update = server_update(config);
+  if (config.sparse) around.tables = tables_of(model).by_rows;
   return choice.make(around);
 }
 
