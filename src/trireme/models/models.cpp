@@ -13,6 +13,8 @@ constexpr Entry kModels[] = {
      make_mlp_wide},
     {"lenet", "LeNet-5 with ReLU and max pooling", "", make_lenet},
     {"alexnet-small", "AlexNet for small images", "dropout=0.5", make_alexnet_small},
+    {"local-cnn", "convolutions, then locally connected layers: kernels of their own at every place", "width=32",
+     make_local_cnn},
     {"vgg11", "VGG with 11 layers", "bn=false dropout=0.5", make_vgg11},
     {"resnet18", "residual network of basic blocks", "width=64", make_resnet18},
     {"resnet32", "the paper's residual network for CIFAR, of 6n + 2 layers", "depth=32 width=16", make_resnet32},
