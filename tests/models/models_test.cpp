@@ -24,6 +24,7 @@ Arguments small_arguments(std::string_view name) {
   if (name == "resnet18" || name == "resnet50") return {{"width", "16"}};
   if (name == "resnet32") return {{"depth", "14"}};
   if (name == "mlp-wide") return {{"width", "256"}};
+  if (name == "local-cnn") return {{"width", "16"}};
   return {};
 }
 
@@ -171,6 +172,9 @@ TEST_P(Models, HaveTheKnownNumberOfParameters) {
       {"mlp", {{784}, 10}, {}, 669'706},
       {"mlp-wide", {{1, 28, 28}, 10}, {}, 5'824'522},
       {"lenet", {{1, 28, 28}, 10}, {}, 61'706},
+      // 5²·w·(c + w) + 2·w, at each place 9·w·w + 9·w·w/2 + w + w/2, and (w/2 · places + 1)·classes.
+      {"local-cnn", {{3, 32, 32}, 10}, {}, 25 * 32 * 35 + 64 + 64 * (9 * 32 * 48 + 48) + (16 * 64 + 1) * 10},
+      {"local-cnn", {{1, 28, 28}, 10}, {}, 25 * 32 * 33 + 64 + 49 * (9 * 32 * 48 + 48) + (16 * 49 + 1) * 10},
       {"vgg11", {{3, 32, 32}, 10}, {}, 9'225'610},
       {"vgg11", {{3, 32, 32}, 10}, {{"bn", "true"}}, 9'231'114},
       {"resnet18", {{3, 224, 224}, 1000}, {}, 11'689'512},
@@ -178,6 +182,7 @@ TEST_P(Models, HaveTheKnownNumberOfParameters) {
       {"resnet32", {{3, 32, 32}, 10}, {}, 464'154},
       {"resnet50", {{3, 224, 224}, 1000}, {}, 25'557'032},
       {"gpt-small", {{64}, 100, true}, {}, 12 * 4 * 256 * 256 + 13 * 4 * 256 + 164 * 256 + 2 * 256},
+      {"gpt-small", {{64}, 100, true}, {{"tied", "false"}}, 12 * 4 * 256 * 256 + 13 * 4 * 256 + 264 * 256 + 2 * 256},
       {"lstm-lm", {{64}, 100, true}, {}, 2 * (8 * 256 * 256 + 8 * 256) + 100 * 256 + 100},
       {"lstm-lm", {{64}, 100, true}, {{"tied", "false"}}, 2 * (8 * 256 * 256 + 8 * 256) + 2 * 100 * 256 + 100},
   };
@@ -204,7 +209,7 @@ INSTANTIATE_TEST_SUITE_P(Registry, Models, ::testing::ValuesIn(names()), [](cons
 TEST(ModelShapes, AreFree) {
   torch::NoGradGuard no_grad;
   const Shape shapes[] = {{{1, 28, 28}, 10}, {{2, 20, 31}, 3}, {{3, 70, 65}, 4}};
-  for (std::string_view name : {"mlp", "lenet", "alexnet-small", "resnet18", "resnet32"}) {
+  for (std::string_view name : {"mlp", "lenet", "alexnet-small", "local-cnn", "resnet18", "resnet32"}) {
     for (const Shape& shape : shapes) {
       auto model = make_model(name, shape, small_arguments(name));
       EXPECT_EQ(model->forward(samples(shape, 2)).sizes(), (std::vector<std::int64_t>{2, shape.classes})) << name;
@@ -217,9 +222,8 @@ TEST(ModelShapes, AreFree) {
 TEST(ModelErrors, AreOneLine) {
   Shape image{{1, 28, 28}, 10};
   EXPECT_EQ(error_of("lenett", image),
-            "no model is called lenett; did you mean lenet? there are mlp, mlp-wide, lenet, alexnet-small, vgg11, "
-            "resnet18, resnet32, "
-            "resnet50, lstm-lm, gpt-small, and TorchScript files (*.pt)");
+            "no model is called lenett; did you mean lenet? there are mlp, mlp-wide, lenet, alexnet-small, local-cnn, "
+            "vgg11, resnet18, resnet32, resnet50, lstm-lm, gpt-small, and TorchScript files (*.pt)");
   EXPECT_EQ(error_of("lenet", {{784}, 10}), "model lenet: takes images (channels x height x width), not 784");
   EXPECT_EQ(error_of("lenet", {{1, 8, 28}, 10}), "model lenet: takes images of at least 12x12 pixels, not 8x28");
   EXPECT_EQ(error_of("lenet", image, {{"width", "3"}}), "model lenet: takes no arguments, not width");
@@ -231,6 +235,25 @@ TEST(ModelErrors, AreOneLine) {
   EXPECT_EQ(error_of("resnet32", image, {{"depth", "33"}}), "model resnet32: depth=33 must be 6n + 2: 20, 32, 44, 56");
   EXPECT_EQ(error_of("gpt-small", {{8}, 11, true}, {{"heads", "3"}}),
             "model gpt-small: width=256 must be a multiple of heads=3");
+}
+
+// Whose rows a batch names, and what else uses them.
+TEST(ModelText, EmbeddingsAreKnown) {
+  for (std::string_view name : {"gpt-small", "lstm-lm"}) {
+    for (const char* tied : {"true", "false"}) {
+      auto model = make_model(name, {{8}, 11, true}, {{"tied", tied}});
+      const auto tables = model->embeddings();
+      ASSERT_EQ(tables.size(), 1u) << name;
+      EXPECT_EQ(tables[0].size(0), 11) << name;
+      int pieces = 0;
+      const auto chain = model->chain();
+      for (std::size_t k = 0; k < chain.size(); ++k) {
+        for (const auto& [at, used] : nn::parameters_of(*model, chain, k, k + 1)) pieces += used.is_same(tables[0]);
+      }
+      EXPECT_EQ(pieces, std::string_view(tied) == "true" ? 2 : 1) << name;
+    }
+  }
+  EXPECT_TRUE(make_model("lenet", {{1, 28, 28}, 10})->embeddings().empty());
 }
 
 // No place sees a later one.

@@ -85,11 +85,14 @@ TEST(ZooSplit, LearnsAsTheWhole) {
            Case{"mlp", {{"width", "16"}, {"layers", "3"}, {"dropout", "0.2"}}, 4, 20},
            Case{"mlp-wide", {{"width", "64"}}, 4, 20},
            Case{"lenet", {}, 3, 20},
+           Case{"local-cnn", {{"width", "6"}}, 2, 20},
+           Case{"local-cnn", {{"width", "7"}}, 3, 20},
            Case{"resnet18", {{"width", "8"}}, 2, 20},
            Case{"resnet32", {{"depth", "8"}, {"width", "6"}}, 4, 20},
            Case{"lstm-lm", {{"width", "12"}}, 3, 20},
            Case{"gpt-small", {{"layers", "2"}, {"heads", "3"}, {"width", "24"}, {"dropout", "0"}}, 2, 20},
            Case{"gpt-small", {{"layers", "2"}, {"heads", "4"}, {"width", "24"}}, 4, 20},
+           Case{"gpt-small", {{"layers", "2"}, {"heads", "4"}, {"width", "24"}, {"tied", "false"}}, 2, 20},
        }) {
     expect_equal_training(one);
   }

@@ -1,6 +1,6 @@
 // A transformer decoder as in GPT-2 (Radford et al., 2019): learned positions, layer normalization before each part,
-// causal attention, GELU, the embedding used for the scores as well. Weights are normal with deviation 0.02, those
-// that end in the residual stream divided by the root of the number of such layers.
+// causal attention, GELU, the embedding used for the scores as well where it is `tied`. Weights are normal with
+// deviation 0.02, those that end in the residual stream divided by the root of the number of such layers.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -91,6 +91,7 @@ class Gpt : public ChainModel {
     sizes.heads = options.integer("heads", 4, 1, 1000);
     sizes.width = options.integer("width", 256, 1, 1 << 16);
     sizes.dropout = options.share("dropout", 0.1);
+    const bool tied = options.flag("tied", true);
     options.done();
     if (sizes.width % sizes.heads != 0) {
       throw ConfigError(
@@ -99,6 +100,7 @@ class Gpt : public ChainModel {
     std::int64_t length = text_length_of(name, shape);
 
     auto token = register_module("token", nn::Embedding(shape.classes, sizes.width));
+    token_ = token;
     auto position = register_module("position", torch::nn::Embedding(length, sizes.width));
     torch::nn::init::normal_(token->weight, 0, 0.02);
     torch::nn::init::normal_(position->weight, 0, 0.02);
@@ -118,8 +120,24 @@ class Gpt : public ChainModel {
                 [=](torch::Tensor x) { return block->feed_forward(x); });
     }
     auto norm = register_module("norm", LayerNorm(LayerNormOptions({sizes.width})));
-    add_piece("head", {norm, token}, [=](torch::Tensor x) { return token->scores(norm->forward(x)); });
+    if (tied) {
+      add_piece("head", {norm, token}, [=](torch::Tensor x) { return token->scores(norm->forward(x)); });
+      return;
+    }
+    auto weight = register_parameter("head_weight", torch::empty({shape.classes, sizes.width}));
+    torch::nn::init::normal_(weight, 0, 0.02);
+    auto scores = [=](nn::Values values) {
+      values[0] = torch::linear(norm->forward(values[0]), weight);
+      return values;
+    };
+    add_pieces({nn::Piece{"head", {norm}, scores, {weight}}});
   }
+
+  // Of positions every row is read.
+  std::vector<torch::Tensor> embeddings() override { return {token_->weight}; }
+
+ private:
+  nn::Embedding token_{nullptr};
 };
 
 }  // namespace

@@ -22,6 +22,8 @@ class Model : public torch::nn::Module {
   virtual torch::Tensor forward(torch::Tensor input) = 0;
   // The same as a row of pieces, to be used while the model lives. One piece where it was not written as several.
   virtual nn::Chain chain();
+  // Weights of which a forward reads the rows that its input names: those of its embeddings.
+  virtual std::vector<torch::Tensor> embeddings();
 };
 
 // A model that is written as a row of pieces.

@@ -16,13 +16,15 @@ const Entry kBuiltIn[] = {
      make_mlp_wide},
     {"lenet", "LeNet-5 with ReLU and max pooling", "", make_lenet},
     {"alexnet-small", "AlexNet for small images", "dropout=0.5", make_alexnet_small},
+    {"local-cnn", "convolutions, then locally connected layers: kernels of their own at every place", "width=32",
+     make_local_cnn},
     {"vgg11", "VGG with 11 layers", "bn=false dropout=0.5", make_vgg11},
     {"resnet18", "residual network of basic blocks", "width=64", make_resnet18},
     {"resnet32", "the paper's residual network for CIFAR, of 6n + 2 layers", "depth=32 width=16", make_resnet32},
     {"resnet50", "residual network of bottlenecks", "width=64", make_resnet50},
     {"lstm-lm", "language model: embedding, LSTM layers, scores of the next token",
      "width=256 layers=2 tied=true dropout=0.2", make_lstm_lm},
-    {"gpt-small", "language model: pre-norm transformer decoder", "layers=4 heads=4 width=256 dropout=0.1",
+    {"gpt-small", "language model: pre-norm transformer decoder", "layers=4 heads=4 width=256 dropout=0.1 tied=true",
      make_gpt_small},
 };
 
@@ -41,6 +43,15 @@ nn::Chain Model::chain() {
              values[0] = forward(values[0]);
              return values;
            }}};
+}
+
+std::vector<torch::Tensor> Model::embeddings() {
+  std::vector<torch::Tensor> found;
+  for (const auto& module : modules()) {
+    if (const auto* table = module->as<torch::nn::EmbeddingImpl>()) found.push_back(table->weight);
+    if (const auto* table = module->as<torch::nn::EmbeddingBagImpl>()) found.push_back(table->weight);
+  }
+  return found;
 }
 
 void ChainModel::add_piece(std::string name, Modules modules, std::function<torch::Tensor(torch::Tensor)> forward) {

@@ -52,6 +52,16 @@ class Script : public Model {
     }
   }
 
+  std::vector<torch::Tensor> embeddings() override {
+    std::vector<torch::Tensor> found;
+    for (torch::jit::Module part : script_.modules()) {
+      const auto name = part.type()->name();
+      if (!name || name->qualifiedName().find("torch.nn.modules.sparse.Embedding") == std::string::npos) continue;
+      if (part.hasattr("weight")) found.push_back(part.attr("weight").toTensor());
+    }
+    return found;
+  }
+
   // Runs one sample of zeros in evaluation and leaves everything as it was. Throws ConfigError unless the scores have
   // the shape they must.
   void try_out(const std::string& file, const Shape& shape) {

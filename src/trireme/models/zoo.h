@@ -10,6 +10,7 @@ Made make_mlp(const Shape& shape, const Arguments& arguments);
 Made make_mlp_wide(const Shape& shape, const Arguments& arguments);
 Made make_lenet(const Shape& shape, const Arguments& arguments);
 Made make_alexnet_small(const Shape& shape, const Arguments& arguments);
+Made make_local_cnn(const Shape& shape, const Arguments& arguments);
 Made make_vgg11(const Shape& shape, const Arguments& arguments);
 Made make_resnet18(const Shape& shape, const Arguments& arguments);
 Made make_resnet32(const Shape& shape, const Arguments& arguments);

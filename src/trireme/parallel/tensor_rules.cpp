@@ -67,6 +67,7 @@ constexpr Default kDefaults[] = {
     {"mlp-wide", ""},
     {"lenet", ""},
     {"alexnet-small", ""},
+    {"local-cnn", "conv1=out-channels,conv2=in-channels,local*=height"},
     {"vgg11", ""},
     {"resnet18", kBasic},
     {"resnet32", kBasic},

@@ -58,6 +58,30 @@ void check_codec(const Together& chosen, const sync::Choice& strategy) {
   }
 }
 
+void check_sparse(const Together& chosen, const sync::Choice& strategy) {
+  const auto& name = strategy.kind->name;
+  auto refuse = [](std::string_view why) { throw ConfigError(fmt::format("--sparse: {}", why)); };
+  if (!strategy.kind->needs_servers) {
+    refuse(fmt::format("rows of gradients are pushed to servers; choose --strategy ps-bsp, ps-ssp or ps-async, not {}",
+                       name));
+  }
+  if (!compress::Rules(chosen.compress, chosen.compress_rule).none()) {
+    refuse("codes are of whole gradients; leave out --compress, or --sparse");
+  }
+  if (!ps::built_in_updates().contains(chosen.optimizer)) {
+    refuse(fmt::format("servers step by rows, and know nothing of {}; choose another --optimizer", chosen.optimizer));
+  }
+  if (chosen.on_mesh) {
+    refuse("rows are pushed of a whole model; leave it out with --mesh, --shard, --recompute and --hybrid");
+  }
+  if (chosen.clips && in_rounds(strategy)) {
+    refuse(
+        fmt::format("with --clip the servers of {} give back the mean of whole gradients; leave out --clip, or choose "
+                    "--strategy ps-async",
+                    name));
+  }
+}
+
 void check_optimizer(std::string_view flag, const Together& chosen, bool (*takes)(const optim::Kind&)) {
   std::vector<std::string_view> able;
   for (const auto& one : optim::optimizers()) {
@@ -118,6 +142,7 @@ void check_together(const Together& chosen) {
         fmt::format("--strategy {}: workers must share their memory; add --launch threads", strategy.kind->name));
   }
   check_codec(chosen, strategy);
+  if (chosen.sparse) check_sparse(chosen, strategy);
   if (chosen.on_mesh) check_mesh(chosen, strategy);
 }
 

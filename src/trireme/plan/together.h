@@ -14,6 +14,7 @@ struct Together {
   std::string compress = "none", compress_rule;
   std::string optimizer = "sgd";
   bool nesterov = false, clips = false;
+  bool sparse = false;  // rows without a gradient are not pushed
   std::string launch = "processes";
   bool on_mesh = false;  // cut, sharded or recomputed: --mesh, --shard, --recompute or --hybrid was given
   std::string pipeline = "1f1b", shard = "none";

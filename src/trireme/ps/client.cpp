@@ -159,37 +159,49 @@ Ticket Client::push_segments(std::span<const Segment> segments, std::span<const 
   // Runs of neighbours, what is named twice added up.
   Impl::Operation operation;
   operation.lr = lr;
-  operation.sparse = true;
   std::vector<Segment> runs;
   for (auto& [segment, at] : order) {
     if (runs.empty() || segment.offset > runs.back().offset + runs.back().count) runs.push_back({segment.offset, 0});
     Segment& run = runs.back();
     std::size_t known = std::min<std::size_t>(run.offset + run.count - segment.offset, segment.count);
-    float* twice = operation.values.data() + operation.values.size() - (run.offset + run.count - segment.offset);
+    float* twice = operation.copied.data() + operation.copied.size() - (run.offset + run.count - segment.offset);
     for (std::size_t i = 0; i < known; ++i) twice[i] += values[at + i];
     auto rest = values.subspan(at + known, segment.count - known);
-    operation.values.insert(operation.values.end(), rest.begin(), rest.end());
+    operation.copied.insert(operation.copied.end(), rest.begin(), rest.end());
     run.count += rest.size();
   }
-  // Cut where shards end.
-  std::size_t begin = 0;
-  auto next = runs.begin();
-  for (std::size_t shard = 0; shard < layout.shards(); ++shard) {
-    Segment range = layout.shard(shard);
-    auto& list = operation.segments.emplace_back();
-    operation.value_begins.push_back(begin);
-    while (next != runs.end() && next->offset < range.offset + range.count) {
-      std::uint64_t count = std::min(next->count, range.offset + range.count - next->offset);
-      list.push_back({next->offset - range.offset, count});
-      begin += count;
-      next->offset += count;
-      next->count -= count;
-      if (next->count == 0) ++next;
-    }
-  }
-  operation.value_begins.push_back(operation.values.size());
-  operation.outcome.pushed = std::span(operation.values).size_bytes();
+  operation.from = operation.copied;
+  Impl::cut(operation, layout, runs);
   return {impl_->submit(std::move(operation)), 0};
+}
+
+Ticket Client::push_pull_segments(std::span<const Segment> segments, std::span<const float> values, double lr,
+                                  std::span<float> into) {
+  impl_->check_size(into.size());
+  const Layout layout = view().layout;
+  std::uint64_t end = 0, named = 0;
+  for (const Segment& segment : segments) {
+    if (segment.offset < end || segment.offset > layout.count() || segment.count > layout.count() - segment.offset) {
+      throw ConfigError(
+          fmt::format("a sparse push names {} elements at {} of {}; segments must be in order and must not overlap",
+                      segment.count, segment.offset, layout.count()));
+    }
+    end = segment.offset + segment.count;
+    named += segment.count;
+  }
+  if (named != values.size()) {
+    throw ConfigError(fmt::format("a sparse push has {} values for {} elements", values.size(), named));
+  }
+  Impl::Operation push, pull;
+  push.lr = lr;
+  push.from = values;
+  push.patient = true;
+  Impl::cut(push, layout, segments);
+  pull.kind = Impl::Operation::Kind::pull;
+  pull.into = into;
+  pull.exact = !impl_->codes();
+  const std::uint64_t first = impl_->submit(std::move(push));
+  return {first, impl_->submit(std::move(pull))};
 }
 
 Ticket Client::push_rows(std::string_view name, std::span<const std::uint64_t> rows, std::span<const float> values,

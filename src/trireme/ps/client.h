@@ -49,7 +49,8 @@ struct Outcome {
   std::uint64_t staleness = 0;  // push: updates by others since the weights were read; of the shard with most
   std::uint64_t version = 0;    // pull: updates that are in the weights; of the shard with fewest
   double held_s = 0;            // pull: how long servers held it back for slower workers
-  // Bytes of the values as they travelled, encoded where they were; where memory is shared, as they would have.
+  // Bytes of the values as they travelled, encoded where they were, with the places of those of a sparse push; where
+  // memory is shared, as they would have.
   std::uint64_t pushed = 0, pulled = 0;
 };
 
@@ -106,6 +107,10 @@ class Client {
   // The same for whole rows of one tensor.
   Ticket push_rows(std::string_view tensor, std::span<const std::uint64_t> rows, std::span<const float> values,
                    double lr);
+  // push_segments and a pull that sees it, as cheap as push_pull: nothing is copied. The segments must be in order and
+  // must not overlap; `values` has theirs one after the other.
+  Ticket push_pull_segments(std::span<const Segment> segments, std::span<const float> values, double lr,
+                            std::span<float> into);
   bool done(const Ticket& ticket);
   Outcome wait(const Ticket& ticket, Deadline deadline);
 

@@ -126,6 +126,31 @@ std::uint64_t Client::Impl::submit_push(Operation operation) {
   return submit(std::move(operation));
 }
 
+void Client::Impl::cut(Operation& operation, const Layout& layout, std::span<const Segment> runs) {
+  operation.sparse = true;
+  std::size_t begin = 0, named = 0;
+  auto next = runs.begin();
+  std::uint64_t done = 0;  // of the run
+  for (std::size_t shard = 0; shard < layout.shards(); ++shard) {
+    const Segment range = layout.shard(shard);
+    auto& list = operation.segments.emplace_back();
+    operation.value_begins.push_back(begin);
+    while (next != runs.end() && next->offset + done < range.offset + range.count) {
+      const std::uint64_t at = next->offset + done,
+                          count = std::min(next->count - done, range.offset + range.count - at);
+      if (count > 0) list.push_back({at - range.offset, count});
+      begin += count;
+      done += count;
+      if (done < next->count) break;  // the next shard has the rest
+      done = 0;
+      ++next;
+    }
+    named += list.size();
+  }
+  operation.value_begins.push_back(begin);
+  operation.outcome.pushed = operation.from.size_bytes() + named * (2 * sizeof(std::uint64_t));
+}
+
 std::uint64_t Client::Impl::submit(Operation operation) {
   std::lock_guard lock(mutex_);
   throw_if_failed();

@@ -27,14 +27,14 @@ class Client::Impl {
     std::uint64_t id = 0;
     std::uint64_t sequence = 0, clock = 0;  // of a pull: the pushes before it
     double lr = 0;
-    std::span<const float> from;  // a gradient or first values, flat
+    std::span<const float> from;  // a gradient or first values, flat; what a sparse push has of it
     std::span<float> into;
     bool patient = false;
     // Sparse: of each shard the segments, relative to it, and where its values begin.
     bool sparse = false;
     std::vector<std::vector<Segment>> segments;
-    std::vector<float> values;
     std::vector<std::size_t> value_begins;
+    std::vector<float> copied;            // where the values are this operation's own
     WorkerCodes::Message encoded;         // a push of a compressed job; made once, whatever is sent again
     bool exact = true;                    // a pull of the weights themselves, not of differences
     int state = -1;                       // a pull of this part of the update's state instead
@@ -53,6 +53,8 @@ class Client::Impl {
   void declare(const JobSpec& spec, std::span<const float> initial, Deadline deadline, const ServerState& state);
   std::uint64_t submit(Operation operation);
   std::uint64_t submit_push(Operation operation);
+  // Of a sparse push: `runs` of the flat vector, in order and apart, cut where shards end. Their values are `from`.
+  static void cut(Operation& operation, const Layout& layout, std::span<const Segment> runs);
   bool done(std::uint64_t id);
   Operation wait(std::uint64_t id, Deadline deadline);
   // Sends a request to the coordinator; its answer, without the mark of success.

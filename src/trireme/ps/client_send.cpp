@@ -66,8 +66,8 @@ void Client::Impl::send(Operation& operation, ServerId server, const std::vector
 void Client::Impl::send_push(Operation& operation, Link& link, std::uint64_t request,
                              const std::vector<std::uint32_t>& shards) {
   const bool encoded = operation.encoded.bytes != nullptr;
-  auto memory =
-      operation.sparse || encoded ? std::nullopt : memory_.offset_of(operation.from.data(), operation.from.size());
+  const bool own = encoded || !operation.copied.empty();
+  auto memory = own ? std::nullopt : memory_.offset_of(operation.from.data(), operation.from.size());
   PushBody body{
       id_, operation.sequence, operation.clock, operation.lr, link.is_unix() && memory, operation.patient, {}, encoded};
   Payload payload;
@@ -76,10 +76,11 @@ void Client::Impl::send_push(Operation& operation, Link& link, std::uint64_t req
     Segment range = view_.layout.shard(shard);
     PushBody::Part part{shard, read_version_[shard], read_applied_[shard], operation.sparse, {}, 0, 0};
     std::span<const std::byte> values;
+    std::size_t begin = range.offset;  // of them in `from`
     if (operation.sparse) {
       part.segments = operation.segments[shard];
-      std::size_t begin = operation.value_begins[shard];
-      values = std::as_bytes(std::span(operation.values).subspan(begin, operation.value_begins[shard + 1] - begin));
+      begin = operation.value_begins[shard];
+      values = std::as_bytes(operation.from.subspan(begin, operation.value_begins[shard + 1] - begin));
     } else if (encoded) {
       values = operation.encoded.of(shard);
       part.bytes = values.size();
@@ -87,7 +88,7 @@ void Client::Impl::send_push(Operation& operation, Link& link, std::uint64_t req
       values = std::as_bytes(operation.from.subspan(range.offset, range.count));
     }
     if (body.direct) {
-      part.memory = *memory + range.offset * sizeof(float);
+      part.memory = *memory + begin * sizeof(float);
     } else {
       payload.parts.push_back(values);
       bytes_moved_ += values.size();

@@ -35,19 +35,35 @@ std::vector<Segment> touched(std::span<const Contribution* const> parts, std::si
   return joined;
 }
 
-// Adds what a contribution has of elements [begin, begin + n) to `sum`.
-void add_sparse(const Contribution& part, std::size_t begin, std::size_t n, float* sum) {
-  const float* values = part.values.data();
-  for (const Segment& segment : part.segments) {
-    std::size_t from = std::max<std::size_t>(segment.offset, begin);
-    std::size_t to = std::min<std::size_t>(segment.offset + segment.count, begin + n);
-    if (from < to) kernels::add_to(sum + (from - begin), values + (from - segment.offset), to - from);
-    values += segment.count;
+// The segments of a contribution, read from the first to the last.
+class SegmentReader {
+ public:
+  explicit SegmentReader(const Contribution& part) : part_(part), values_(part.values.data()) {}
+  // Adds what there is of elements [begin, begin + n) to `sum`; `begin` never goes back.
+  void add(std::size_t begin, std::size_t n, float* sum) {
+    const auto& segments = part_.segments;
+    for (; next_ < segments.size() && segments[next_].offset + segments[next_].count <= begin; ++next_) {
+      values_ += segments[next_].count;
+    }
+    const float* values = values_;
+    for (std::size_t i = next_; i < segments.size() && segments[i].offset < begin + n; ++i) {
+      const std::size_t from = std::max<std::size_t>(segments[i].offset, begin);
+      const std::size_t to = std::min<std::size_t>(segments[i].offset + segments[i].count, begin + n);
+      if (from < to) kernels::add_to(sum + (from - begin), values + (from - segments[i].offset), to - from);
+      values += segments[i].count;
+    }
   }
-}
 
-// The sum of the contributions, in order, over [begin, begin + n): in `scratch`, or where it lies already.
-const float* sum_of(std::span<const Contribution* const> parts, std::size_t begin, std::size_t n, float* scratch) {
+ private:
+  const Contribution& part_;
+  std::size_t next_ = 0;  // the first segment that is not all before `begin`
+  const float* values_;   // its values
+};
+
+// The sum of the contributions, in order, over [begin, begin + n): in `scratch`, or where it lies already. `readers`
+// are theirs, in the same order.
+const float* sum_of(std::span<const Contribution* const> parts, std::span<SegmentReader> readers, std::size_t begin,
+                    std::size_t n, float* scratch) {
   bool dense = std::ranges::none_of(parts, &Contribution::sparse);
   if (dense) {
     const float* first = parts[0]->values.data() + begin;
@@ -57,11 +73,11 @@ const float* sum_of(std::span<const Contribution* const> parts, std::size_t begi
     return scratch;
   }
   std::memset(scratch, 0, n * sizeof(float));
-  for (const Contribution* part : parts) {
-    if (part->sparse) {
-      add_sparse(*part, begin, n, scratch);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i]->sparse) {
+      readers[i].add(begin, n, scratch);
     } else {
-      kernels::add_to(scratch, part->values.data() + begin, n);
+      kernels::add_to(scratch, parts[i]->values.data() + begin, n);
     }
   }
   return scratch;
@@ -143,11 +159,13 @@ bool Shard::apply(std::uint64_t clock, const Update& update, std::span<float* co
     return true;
   }
   const auto segments = touched(parts, count());
+  std::vector<SegmentReader> readers;
+  for (const Contribution* part : parts) readers.emplace_back(*part);
   const bool copied = segments.size() == 1 && segments[0].count == count();
   for (const Segment& segment : segments) {
     for (std::size_t done = 0; done < segment.count; done += kPiece) {
       std::size_t at = segment.offset + done, n = std::min<std::size_t>(kPiece, segment.count - done);
-      const float* gradient = sum_of(parts, at, n, scratch.data());
+      const float* gradient = sum_of(parts, readers, at, n, scratch.data());
       for (std::size_t i = 0; i < states_.size(); ++i) state[i] = states_[i].span().subspan(at, n);
       update.apply({weights().subspan(at, n), {gradient, n}, {state.data(), states_.size()}, parts[0]->lr, version_});
       if (!copied) continue;

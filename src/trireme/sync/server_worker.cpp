@@ -35,6 +35,9 @@ ServerWorker::ServerWorker(const Surroundings& around, ps::Consistency consisten
       timeout_s_(around.timeout_s),
       averages_((around.clips || around.own_optimizer) && in_rounds()) {
   TRIREME_CHECK(!averages_ || around.compress.none());
+  if (around.tables.empty()) return;
+  TRIREME_CHECK(!averages_ && around.compress.none());
+  rows_.emplace(tensors_, around.tables);
 }
 
 ServerWorker::~ServerWorker() = default;
@@ -60,6 +63,7 @@ void ServerWorker::begin(std::span<const Replica> replicas) {
   client_.declare({tensors_, averages_ ? ps::UpdateSpec{.name = "mean"} : update_, consistency_, compression_},
                   weights_, deadline(), servers_.updates > 0 ? servers_ : ps::ServerState{});
   if (averages_) mean_ = memory(weights_.size());
+  if (rows_) packed_ = memory(weights_.size());
   servers_ = {};
   report_.bytes_sent += client_.wait(client_.pull(weights_), deadline()).pulled;
   if (reading_ == Reading::live) {
@@ -73,6 +77,7 @@ void ServerWorker::wait_for_last() {
   auto outcome = client_.wait(*last_, deadline());
   last_.reset();
   report_.bytes_sent += outcome.pushed + outcome.pulled;
+  if (rows_) rows_->pushed(outcome.pushed);
   ++report_.stale[static_cast<std::int64_t>(outcome.staleness)];
 }
 
@@ -95,6 +100,11 @@ void ServerWorker::abandon(const Step&) {
 
 void ServerWorker::after_backward(const Step& step) {
   abandon(step);  // nobody else writes to the weights from here on
+  if (rows_) {
+    const auto count = rows_->pack(gradient_, packed_.get());
+    last_ = client_.push_pull_segments(rows_->segments(), {packed_.get(), count}, step.lr, weights_);
+    return;
+  }
   if (!averages_) {
     last_ = client_.push_pull(gradient_, step.lr, weights_);
     return;
@@ -191,6 +201,7 @@ Course server_course(ps::Consistency consistency, ServerWorker::Reading reading)
 Report ServerWorker::report() const {
   auto report = report_;
   report.bytes_sent += read_live_;
+  if (rows_) report.sparse = rows_->report();
   if (const auto did = client_.compression()) {
     report.compressed = {did->bytes_before, did->bytes_after, did->encode_s, did->decode_s, did->error, did->carried};
   }

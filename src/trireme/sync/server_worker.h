@@ -9,7 +9,8 @@
 //   each step: g ← gradient(w) / N;  push g, pull Σ g;  clip, step
 //
 // The push and the pull that follows it travel together, and are waited for before the next forward. A model is sent,
-// and one received, every step; with compression a gradient and a difference to the weights of the step before.
+// and one received, every step; with compression a gradient and a difference to the weights of the step before; where
+// some tensors are tables, of their gradients the rows that are not all zeros (touched_rows.h).
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -72,11 +73,13 @@ class ServerWorker : public Strategy {
   const Reading reading_;
   const double timeout_s_;
   const bool averages_;  // servers give back the mean of gradients, and not weights
+  std::optional<TouchedRows> rows_;
   std::span<float> weights_, gradient_;
-  std::shared_ptr<float[]> mean_;   // where that is pulled to
-  std::optional<ps::Ticket> last_;  // the push and pull under way
-  std::int64_t models_ = 0;         // asked for so far
-  ps::ServerState servers_;         // of who writes checkpoints
+  std::shared_ptr<float[]> mean_;    // where that is pulled to
+  std::shared_ptr<float[]> packed_;  // what is pushed of a gradient, where that is not all
+  std::optional<ps::Ticket> last_;   // the push and pull under way
+  std::int64_t models_ = 0;          // asked for so far
+  ps::ServerState servers_;          // of who writes checkpoints
   Report report_;
 
   // For reading live: the thread pulls while `computing_`. Invariant: outside of it nobody writes to the weights but

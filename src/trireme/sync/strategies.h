@@ -34,6 +34,8 @@ struct Surroundings {
   bool own_optimizer = false;  // servers cannot do what it does: where they can, they give back the mean instead
   Op exchanged = Op::sum;      // of gradients in backward: sum where each is a share of the mean over the global batch,
                                // avg where each is the mean over the worker's own
+  // Of `tensors`, by name: those of which rows without a gradient are not pushed to servers.
+  std::vector<std::string> tables = {};
   // What codecs do with a gradient that is not finite and is exchanged in backward.
   NotFinite not_finite = NotFinite::is_an_error;
   Codes codes() const { return {compress, seed, steps_per_epoch, momentum}; }

@@ -27,6 +27,7 @@
 #include "trireme/sync/bucket_exchange.h"
 #include "trireme/sync/codes.h"
 #include "trireme/sync/pace.h"
+#include "trireme/sync/touched_rows.h"
 #include "trireme/sync/traits.h"
 
 namespace trireme::sync {
@@ -55,6 +56,7 @@ struct Report {
   double consensus = -1;  // root mean square distance of the workers' weights to their mean, at the last model();
                           // negative where all are equal by construction
   std::optional<Compressed> compressed;  // where something is
+  std::optional<SparsePushes> sparse;    // where rows that nobody touched are not pushed
 };
 
 class Strategy {

@@ -20,7 +20,7 @@ struct WorkerAccount {
   double wait_s = 0;     // for others, and for bytes on their way
   double typical_s = 0;  // the median of a step's own compute, of the last some hundred
   std::uint64_t bytes_sent = 0;
-  std::uint64_t bytes_dense = 0;               // that would have been sent without compression
+  std::uint64_t bytes_dense = 0;               // that would have been sent without compression and --sparse
   std::map<std::int64_t, std::int64_t> stale;  // steps by staleness
 
   double mean_stale() const;
@@ -31,6 +31,10 @@ nlohmann::ordered_json to_json(const WorkerAccount& account);
 // One line: what was sent instead of what, the time it took per step, what codes lacked.
 std::string compression_line(std::span<const WorkerAccount> accounts, const sync::Compressed& of_first);
 nlohmann::ordered_json to_json(const sync::Compressed& compressed);
+
+// One line: what was sent instead of what, and how many rows the first worker pushed of each table.
+std::string sparse_line(std::span<const WorkerAccount> accounts, const sync::SparsePushes& of_first);
+nlohmann::ordered_json to_json(const sync::SparsePushes& pushes);
 
 // A line per worker, and one about consensus where it is not negative.
 std::string workers_table(std::span<const WorkerAccount> accounts, double consensus);

@@ -74,6 +74,7 @@ constexpr std::array kFields{
           &C::compress},
     Field{"sync.compress_rule", "--compress-rule", "codecs by parameter name: 'fc*=topk:0.01,*.bias=none'",
           &C::compress_rule},
+    Field{"sync.sparse", "--sparse", "ps-*: of embeddings' gradients push the rows that a step touched", &C::sparse},
     Field{"sync.straggle", "--straggle", "slow workers down: rank=1,factor=3 or random,p=0.1,ms=50", &C::straggle},
     Field{"parallel.mesh", "--mesh", "data=N,pipe=N,tensor=N: replicas, stages, parts of layers; or auto", &C::mesh},
     Field{"parallel.pipeline", "--pipeline", "how stages take turns; one of", &C::pipeline},

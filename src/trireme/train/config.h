@@ -42,6 +42,7 @@ struct Config {
   std::int64_t replicas = 1;
   double lease = 2;
   std::string compress = "none", compress_rule;
+  bool sparse = false;
   // parallel
   std::string mesh, pipeline = "1f1b", split = "auto", tensor_rule = "auto", shard = "none", recompute = "none",
                     hybrid = "none", memory = "auto";

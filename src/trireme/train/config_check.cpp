@@ -80,6 +80,7 @@ plan::Together together_of(const Config& config) {
           .optimizer = config.optimizer,
           .nesterov = config.nesterov,
           .clips = config.clip > 0,
+          .sparse = config.sparse,
           .launch = config.launch,
           .on_mesh = uses_mesh(config),
           .pipeline = config.pipeline,

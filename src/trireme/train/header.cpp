@@ -4,6 +4,7 @@
 
 #include "trireme/net/emulate/network.h"
 #include "trireme/train/strategy.h"
+#include "trireme/train/tables.h"
 
 namespace trireme::train {
 
@@ -23,6 +24,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
     header.buckets = learners.first().exchange->describe();
   } else {
     header.strategy = sync::Choice::parse(config.strategy).text();
+    if (config.sparse) header.strategy += "; " + describe(tables_of(*work.model));
   }
   header.mesh = learners.held().describe();
   if (world.size() == crew.size()) header.transport = world.transport();

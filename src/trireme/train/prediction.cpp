@@ -16,6 +16,7 @@ namespace trireme::train {
 namespace {
 
 constexpr int kSimulated = 48;
+constexpr const char* kSparse = "--sparse: how many rows a step touches is not simulated";
 
 // By step 7 buckets were planned from measured times (grad/timings.h); caches and clocks of the processor settle over
 // some more. The first steps of a short run are measured early, so that some are left to compare.
@@ -151,8 +152,8 @@ Prediction::Prediction(const Config& config, Communicator& world, Crew& crew, co
       threads_(torch::get_num_threads()),
       first_(first_of(total_steps)),
       from_(from_of(total_steps)),
-      by_another_(told.has_value()),
-      told_(std::move(told)) {
+      by_another_(told.has_value() || config.sparse),
+      told_(config.sparse ? Told{std::nullopt, kSparse} : std::move(told)) {
   if (!told_) exchange_ = measure_exchange(config, world, gradient_bytes);
 }
 

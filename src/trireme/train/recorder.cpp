@@ -243,6 +243,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
     summary["compression"] = to_json(*report.compressed);
     summary["compression"]["ratio"] = sent > 0 ? static_cast<double>(dense) / static_cast<double>(sent) : 1.0;
   }
+  if (report.sparse) summary["sparse"] = to_json(*report.sparse);
   if (report.consensus >= 0) summary["consensus"] = report.consensus;
   if (!mesh.is_null()) summary["mesh"] = mesh;
   prediction.add_to(summary);
@@ -263,6 +264,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
     progress_->table(workers_table(workers, report.consensus));
   }
   if (report.compressed) progress_->message(compression_line(workers, *report.compressed));
+  if (report.sparse) progress_->message(sparse_line(workers, *report.sparse));
   if (straggler) progress_->message(straggler->text());
   progress_->message(prediction.line());
   progress_->summary({mean, shown, place.train_seconds, place.step, rate, config_.out, files, resumed_});

@@ -2,6 +2,7 @@
 
 #include "trireme/optim/optimizers.h"
 #include "trireme/train/flat.h"
+#include "trireme/train/tables.h"
 
 namespace trireme::train {
 namespace {
@@ -41,6 +42,7 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
   if (choice.kind->needs_servers || !around.compress.none()) around.tensors = Flat::outline(model);
   if (choice.kind->needs_servers) around.update = server_update(config);
   around.own_optimizer = !ps::built_in_updates().contains(config.optimizer);
+  if (config.sparse) around.tables = tables_of(model).by_rows;
   return choice.make(around);
 }
 
