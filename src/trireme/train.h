@@ -24,6 +24,8 @@
 #include "trireme/sync/one_learner.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/checkpoints.h"
+#include "trireme/train/loss.h"
+#include "trireme/train/metric.h"
 #include "trireme/train/optimizer.h"
 
 namespace trireme {
@@ -38,12 +40,16 @@ using compress::add_codec;
 using data::add_source;
 using models::add_model;
 using sync::add_strategy;
+using train::add_loss;
+using train::add_metric;
 using train::add_optimizer;
 
 // Of models and data the first is what is trained, and on what, where nothing else is asked for.
 struct Additions {
   std::vector<models::Entry> models;
   std::vector<data::Source> data;
+  std::vector<train::LossKind> losses;
+  std::vector<train::MetricKind> metrics;
   std::vector<train::OptimizerEntry> optimizers;
   std::vector<sync::Kind> strategies;
   std::vector<compress::Kind> codecs;

@@ -71,6 +71,14 @@ class Sgd : public trireme::train::Optimizer {
   double momentum_;
 };
 
+// As `--loss cross-entropy`.
+class OwnLoss : public trireme::train::Loss {
+ public:
+  torch::Tensor operator()(const torch::Tensor& output, const torch::Tensor& target) const override {
+    return -torch::log_softmax(output, 1).gather(1, target.unsqueeze(1)).mean();
+  }
+};
+
 void loop(const std::string& strategy, int ranks, int steps, const char* file) {
   const auto data = open_samples("", {});
   trireme::run_threads(ranks, [&](trireme::Communicator& world) {
@@ -120,6 +128,10 @@ int main(int argc, char** argv) try {
                      return trireme::model_of(std::make_shared<Net>(inputs, shape.classes));
                    }}},
        .data = {{.name = "stranger-data", .what = "made up", .takes = {}, .open = open_samples}},
+       .losses = {{.name = "stranger-loss",
+                   .summary = "cross entropy",
+                   .settings = {},
+                   .make = [](const trireme::Values&) { return std::make_shared<OwnLoss>(); }}},
        .optimizers = {{{.name = "stranger-sgd", .summary = "gradient descent with momentum", .momentum = true},
                        [](const auto& parameters, const auto& options) {
                          return std::make_unique<Sgd>(parameters, options.momentum);

@@ -51,7 +51,8 @@ class Stranger : public ::testing::Test {
     fs::remove_all(folder.path() / "own");
     fs::remove_all(folder.path() / "zoo");
     const auto with = kSettings + Words{"--strategy", strategy};
-    const auto own = run_stranger(with + Words{"--out", (folder.path() / "own").string(), "--optimizer", optimizer});
+    const auto own = run_stranger(
+        with + Words{"--out", (folder.path() / "own").string(), "--optimizer", optimizer, "--loss", "stranger-loss"});
     EXPECT_EQ(own.code, 0) << strategy << ": " << own.err;
     run_well(Words{"train", "--model", "mlp", "--model-arg", "width=16", "--data",
                    "synthetic:1x8x8,classes=4,samples=237,test=32,noise=2", "--out", (folder.path() / "zoo").string()} +
@@ -69,6 +70,8 @@ TEST_F(Stranger, IsListedWithEverythingElse) {
   const auto all = run_stranger({"train", "--help"});
   EXPECT_THAT(all.out, HasSubstr("stranger-net"));
   EXPECT_THAT(all.out, HasSubstr("lenet"));
+  EXPECT_THAT(all.out, HasSubstr("stranger-loss"));
+  EXPECT_THAT(all.out, HasSubstr("stranger-sgd"));
   EXPECT_THAT(run_stranger({"data", "list"}).out, HasSubstr("stranger-data"));
   EXPECT_THAT(run_stranger({"train", "--optimizer", "none-such"}).err, HasSubstr("stranger-sgd"));
 }

@@ -138,15 +138,15 @@ TEST(Objectives, TakeWhatAProgramAdds) {
       return (as_target(output, target) - target).abs().pow(3).mean();
     }
   };
-  losses().push_back({.name = "cubed",
-                      .summary = "mean cubed error",
-                      .settings = {},
-                      .targets = Targets::values,
-                      .metric = "mse",
-                      .make = [](const Values&) { return std::make_shared<Cubed>(); }});
+  add_loss({.name = "cubed",
+            .summary = "mean cubed error",
+            .settings = {},
+            .targets = Targets::values,
+            .metric = "mse",
+            .make = [](const Values&) { return std::make_shared<Cubed>(); }});
   const auto objective = make_objective("cubed", "auto", {{4}, 0, false, 1}, "d");
   EXPECT_EQ((*objective.loss)(torch::full({2, 1}, 2.0), torch::zeros({2, 1})).item<double>(), 8);
-  losses().pop_back();
+  EXPECT_THROW(add_loss({.name = "cubed"}), ConfigError);
 }
 
 }  // namespace

@@ -9,9 +9,9 @@ namespace {
 
 class Tensors final : public Dataset {
  public:
-  Tensors(torch::Tensor input, torch::Tensor target, std::int64_t classes)
-      : input_(std::move(input)), target_(std::move(target)) {
-    shape_ = {input_.sizes().slice(1).vec(), classes};
+  Tensors(const torch::Tensor& input, const torch::Tensor& target, std::int64_t classes, std::int64_t values)
+      : input_(input.contiguous()), target_(target.contiguous()) {
+    shape_ = {input_.sizes().slice(1).vec(), classes, false, values};
   }
   std::int64_t size() const override { return input_.size(0); }
   const Shape& shape() const override { return shape_; }
@@ -25,19 +25,30 @@ class Tensors final : public Dataset {
   Shape shape_;
 };
 
+void check_input(const torch::Tensor& input) {
+  if (input.dim() >= 2 && input.scalar_type() == torch::kFloat32) return;
+  throw DataError("of_tensors: the input is not f32 [samples, …]");
+}
+
 }  // namespace
 
 std::shared_ptr<const Dataset> of_tensors(torch::Tensor input, torch::Tensor target, std::int64_t classes) {
-  if (input.dim() < 2 || input.scalar_type() != torch::kFloat32) {
-    throw DataError("of_tensors: the input is not f32 [samples, …]");
-  }
+  check_input(input);
   if (target.dim() != 1 || target.scalar_type() != torch::kInt64 || target.size(0) != input.size(0)) {
     throw DataError(fmt::format("of_tensors: the target is not i64 [{}], a class for each sample", input.size(0)));
   }
   if (target.numel() > 0 && (target.min().item<std::int64_t>() < 0 || target.max().item<std::int64_t>() >= classes)) {
     throw DataError(fmt::format("of_tensors: a class is not from 0 to {}", classes - 1));
   }
-  return std::make_shared<Tensors>(input.contiguous(), target.contiguous(), classes);
+  return std::make_shared<Tensors>(input, target, classes, 0);
+}
+
+std::shared_ptr<const Dataset> of_tensors(torch::Tensor input, torch::Tensor target) {
+  check_input(input);
+  if (target.dim() != 2 || target.scalar_type() != torch::kFloat32 || target.size(0) != input.size(0)) {
+    throw DataError(fmt::format("of_tensors: the target is not f32 [{}, k], numbers for each sample", input.size(0)));
+  }
+  return std::make_shared<Tensors>(input, target, 0, target.size(1));
 }
 
 }  // namespace trireme::data

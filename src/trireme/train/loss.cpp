@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/registry.h"
 #include "trireme/parallel/tensor_parallel.h"
 
 namespace trireme::train {
@@ -66,9 +67,11 @@ Tensor Loss::in_parts(const TensorParallel& layers, const Tensor& output, const 
   return (*this)(layers.whole(output), layers.all_targets(target));
 }
 
-std::vector<LossKind>& losses() {
+namespace {
+
+Registry<LossKind>& loss_registry() {
   using data::Targets;
-  static std::vector<LossKind> kinds{
+  static const std::vector<LossKind> built_in{
       {.name = "cross-entropy",
        .summary = "of classes, or of the next symbol of a text",
        .settings = {{"smoothing", "0", "share of each target that is spread over all classes", number(0, 1)}},
@@ -94,8 +97,14 @@ std::vector<LossKind>& losses() {
        .metric = "accuracy",
        .make = plain<BinaryCrossEntropy>},
   };
-  return kinds;
+  static Registry<LossKind> all("loss", built_in);
+  return all;
 }
+
+}  // namespace
+
+const std::vector<LossKind>& losses() { return loss_registry().all(); }
+void add_loss(LossKind kind) { loss_registry().add(std::move(kind)); }
 
 LossChoice LossChoice::parse(std::string_view text) {
   const auto [name, given] = split_choice(text);

@@ -38,12 +38,14 @@ struct LossKind {
   std::string summary;  // one line
   std::vector<Setting> settings;
   data::Targets targets = data::Targets::classes;  // what it is of: classes, values or zero_one
-  std::string metric;                              // that judges by default
+  std::string metric = "accuracy";                 // that judges by default
   std::function<std::shared_ptr<const Loss>(const Values& values)> make;
 };
 
-// All of them, in the order of the documentation. A program may add its own: before training starts, on one thread.
-std::vector<LossKind>& losses();
+// All of them, in the order of the documentation.
+const std::vector<LossKind>& losses();
+// One more, before any is chosen. Throws ConfigError for a name that is taken.
+void add_loss(LossKind kind);
 
 struct LossChoice {
   const LossKind* kind = nullptr;

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/registry.h"
 #include "trireme/base/settings.h"
 #include "trireme/base/split.h"
 #include "trireme/base/text.h"
@@ -171,8 +172,10 @@ std::string MetricKind::text(double value) const {
   return small ? fmt::format("{:.3g}", value) : loss_text(value);
 }
 
-std::vector<MetricKind>& metrics() {
-  static std::vector<MetricKind> kinds{
+namespace {
+
+Registry<MetricKind>& metric_registry() {
+  static const std::vector<MetricKind> built_in{
       {.name = "accuracy",
        .key = "accuracy",
        .title = "accuracy",
@@ -224,8 +227,14 @@ std::vector<MetricKind>& metrics() {
        .targets = {Targets::values},
        .make = [](Targets, std::int64_t outputs) { return std::make_shared<Determination>(outputs); }},
   };
-  return kinds;
+  static Registry<MetricKind> all("metric", built_in);
+  return all;
 }
+
+}  // namespace
+
+const std::vector<MetricKind>& metrics() { return metric_registry().all(); }
+void add_metric(MetricKind kind) { metric_registry().add(std::move(kind)); }
 
 std::vector<const MetricKind*> chosen_metrics(std::string_view text) {
   std::vector<const MetricKind*> chosen;

@@ -52,8 +52,10 @@ struct MetricKind {
   std::string text(double value) const;
 };
 
-// All of them, in the order of the documentation. A program may add its own: before training starts, on one thread.
-std::vector<MetricKind>& metrics();
+// All of them, in the order of the documentation.
+const std::vector<MetricKind>& metrics();
+// One more, before any is chosen. Throws ConfigError for a name that is taken.
+void add_metric(MetricKind kind);
 
 // "accuracy,top-5": those; "auto": none, as the loss decides. Throws ConfigError that lists the valid names.
 std::vector<const MetricKind*> chosen_metrics(std::string_view text);

@@ -30,6 +30,11 @@ class StopQuestion {
     asked_s_ = now;
   }
 
+  // What was asked has been sent.
+  void settle(Crew& crew) const {
+    if (asking_) (void)crew.await_sum();
+  }
+
   // Whether any had been told to when all were asked; no, where nobody was.
   bool answer(Crew& crew) {
     if (!std::exchange(asking_, false)) return false;

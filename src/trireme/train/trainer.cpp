@@ -149,6 +149,7 @@ class Run {
   template <typename Use>
   void not_training(const Use& use) {
     strategy_->settle();
+    stopping_.settle();
     meter_.leave_out(use);
   }
 
@@ -169,6 +170,7 @@ class Run {
   void settle() {
     for (auto& learner : learners_) learner->gradients->drain();
     strategy_->settle();
+    stopping_.settle();
   }
 
   double last_lr() const { return rate_ * schedule_->lr(std::max<std::int64_t>(0, schedule_step() - 1)); }

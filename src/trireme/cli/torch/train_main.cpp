@@ -46,6 +46,8 @@ namespace {
 void add_all(const Additions& mine) {
   for (const auto& one : mine.models) add_model(one);
   for (const auto& one : mine.data) add_source(one);
+  for (const auto& one : mine.losses) add_loss(one);
+  for (const auto& one : mine.metrics) add_metric(one);
   for (const auto& one : mine.optimizers) add_optimizer(one);
   for (const auto& one : mine.strategies) add_strategy(one);
   for (const auto& one : mine.codecs) add_codec(one);

@@ -48,6 +48,8 @@ class Stopping {
     return ended_;
   }
 
+  // What it has under way has been sent.
+  void settle() const { question_.settle(crew_); }
   // Takes in what is under way. Collective.
   void end() {
     if (strategy_.traits().own_pace) crew_.announce(std::nullopt);
