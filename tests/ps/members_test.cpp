@@ -246,7 +246,7 @@ TEST(Members, ErrorsNameTheCulprit) {
   EXPECT_THAT(failure_of([&] { parse_consistency("eventually"); }), HasSubstr("bsp, ssp:STALENESS, async"));
   UpdateSpec wrong;
   wrong.name = "sgdd";
-  EXPECT_THAT(failure_of([&] { make_update(wrong); }), HasSubstr("adam, adamw, momentum, sgd"));
+  EXPECT_THAT(failure_of([&] { make_update(wrong); }), HasSubstr("adam, adamw, mean, momentum, sgd"));
 }
 
 TEST(Members, AWrongKeyDoesNotGetIn) {
