@@ -84,6 +84,12 @@ TEST(Launch, LetsAWorkerStandStillForAMoment) {
   EXPECT_EQ(run.out[0], "on\n");
 }
 
+TEST(Launch, EndsAlthoughItsGuardianWasStopped) {
+  auto run = capture(2, "[ $RANK = 0 ] && kill -STOP $PPID; echo $RANK");
+  EXPECT_EQ(run.result.exit_code, 0) << run.result.failure;
+  EXPECT_EQ(run.out, (std::map<int, std::string>{{0, "0\n"}, {1, "1\n"}}));
+}
+
 TEST(Launch, GivesEveryWorkerTheDescriptorToInherit) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);

@@ -32,6 +32,7 @@ Guardian::Guardian(const GuardianSpec& spec) : strangers_(own_children()) {
 
 Guardian::~Guardian() {
   control_.reset();
+  go_on();
   collect();
   ::prctl(PR_SET_CHILD_SUBREAPER, was_subreaper_);
 }
@@ -78,6 +79,12 @@ std::optional<GuardianEvent> Guardian::next() {
 void Guardian::signal(int number) {
   GuardianOrder order{GuardianOrder::Kind::signal, number, 0};
   (void)!::send(control_.get(), &order, sizeof order, MSG_NOSIGNAL);
+}
+
+void Guardian::go_on() {
+  siginfo_t stopped{};
+  const bool is = pid_ > 0 && ::waitid(P_PID, static_cast<id_t>(pid_), &stopped, WSTOPPED | WNOHANG) == 0;
+  if (is && stopped.si_pid == pid_) ::kill(pid_, SIGCONT);
 }
 
 void Guardian::kill(int worker) {

@@ -64,6 +64,7 @@ class Guardian {
   bool died() const { return died_; }
 
   void signal(int number);    // to the group of every worker that still runs
+  void go_on();               // if somebody stopped the guardian itself: nobody else would end the job
   void kill(int worker);      // its group, at once
   void stop(Duration grace);  // SIGTERM, after `grace` SIGKILL to every process below
 

@@ -94,6 +94,13 @@ void Launcher::on_guardian() {
   if (guardian_->ended()) on_all_ended();
 }
 
+void Launcher::keep_guardian_going() {
+  constexpr auto kNowAndThen = std::chrono::seconds(1);
+  if (ended_) return;
+  guardian_->go_on();
+  loop_.after(kNowAndThen, [this] { keep_guardian_going(); });
+}
+
 void Launcher::on_worker_ended(const GuardianEvent& event) {
   Worker& worker = workers_[static_cast<std::size_t>(event.worker)];
   worker.pid = event.pid;

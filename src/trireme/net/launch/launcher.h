@@ -59,6 +59,7 @@ class Launcher {
   int stdin_for(int rank, std::vector<Fd>& theirs);
 
   void on_guardian();
+  void keep_guardian_going();
   void on_worker_ended(const GuardianEvent& event);
   void on_all_ended();
   void on_stopped(const GuardianEvent& event);

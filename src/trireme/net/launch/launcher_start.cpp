@@ -153,6 +153,7 @@ void Launcher::start() {
   guardian_ = std::make_unique<Guardian>(guarded);
   rendezvous_.reset();
   loop_.watch(guardian_->fd(), EPOLLIN, [this](std::uint32_t) { on_guardian(); });
+  keep_guardian_going();
 }
 
 int Launcher::stdin_for(int rank, std::vector<Fd>& theirs) {
