@@ -1,6 +1,7 @@
 // Reads the tensors of a checkpoint without the code that wrote it: the judge of `trireme bench equal` shares nothing
 // with whom it judges. The format is in docs/checkpoints.md.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>

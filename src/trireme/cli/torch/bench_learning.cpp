@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "trireme/base/error.h"
+#include "trireme/base/remove_tree.h"
 #include "trireme/base/size.h"
 #include "trireme/base/split.h"
 #include "trireme/cli/bench/crew.h"
@@ -101,7 +102,7 @@ struct LearningRun {
 
 LearningRun run_short(const std::string& model, const LearningData& data, const Flags& how, std::int64_t steps,
                       std::int64_t seed, const std::string& folder) {
-  std::filesystem::remove_all(folder);
+  remove_tree(folder);
   bench::Argv command{net::own_program(),
                       "train",
                       "--quiet",
