@@ -15,7 +15,8 @@
 
 namespace trireme::models {
 
-// Anything with one tensor in and one out: scores [n, classes], or [n, length, classes] for text.
+// Anything with one tensor in and one out: scores [n, classes], or [n, length, classes] for text; for regression the
+// numbers [n, classes].
 class Model : public torch::nn::Module {
  public:
   using torch::nn::Module::Module;
@@ -45,7 +46,7 @@ class ChainModel : public Model {
 // What a model is made for.
 struct Shape {
   std::vector<std::int64_t> input;  // of one sample: {1, 28, 28}, {784}, or {length} for text
-  std::int64_t classes = 0;         // or the size of the vocabulary
+  std::int64_t classes = 0;         // or the size of the vocabulary, or how many numbers to predict
   bool text = false;
 };
 

@@ -81,8 +81,7 @@ class AmongFirst final : public Metric {
 class Perplexity final : public Metric {
  public:
   void add(const Tensor& output, const Tensor& target, Sums sums) const override {
-    const auto log_p = torch::log_softmax(rows_of(output).to(torch::kFloat64), -1);
-    sums[0] -= total(log_p.gather(1, target.reshape({-1, 1})));
+    sums[0] += total(torch::cross_entropy_loss(rows_of(output), target.flatten(), {}, at::Reduction::None));
     sums[1] += static_cast<double>(target.numel());
   }
   double value(std::span<const double> sums) const override { return std::exp(Metric::value(sums)); }

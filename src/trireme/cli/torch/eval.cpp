@@ -119,13 +119,16 @@ void run(const EvalOptions& options) {
     std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
     return;
   }
-  fmt::print("checkpoint  {}, step {}\n", trained.file, trained.step);
-  fmt::print("data        {}, {} test samples\n", name, result.samples);
-  const auto print = [&](std::string_view what, const std::string& value) { fmt::print("{:<10}  {}\n", what, value); };
+  std::vector<std::pair<std::string, std::string>> rows{
+      {"checkpoint", fmt::format("{}, step {}", trained.file, trained.step)},
+      {"data", fmt::format("{}, {} test samples", name, result.samples)}};
   for (std::size_t k = 0; k < metrics.size(); ++k) {
-    if (metrics[k].asked) print(metrics[k].kind->title, metrics[k].kind->text(result.metrics[k]));
-    if (k == 0) print("loss", fmt::format("{:.4f}", result.loss));
+    if (metrics[k].asked) rows.emplace_back(metrics[k].kind->title, metrics[k].kind->text(result.metrics[k]));
+    if (k == 0) rows.emplace_back("loss", fmt::format("{:.4f}", result.loss));
   }
+  std::size_t width = 0;
+  for (const auto& [what, value] : rows) width = std::max(width, what.size());
+  for (const auto& [what, value] : rows) fmt::print("{:<{}}  {}\n", what, width, value);
   if (table) print_table(by_class, trained.look.labels);
 }
 
