@@ -50,7 +50,8 @@ class Run {
         rate_(pace_of(config, *strategy_).rate),
         clip_(own_clip(config, *strategy_, crew_.size())),
         learners_(config, work, world_, crew_.rank(), *strategy_, body_.get()),
-        worker_(learners_, *strategy_, clip_) {
+        worker_(learners_, *strategy_, clip_),
+        lanes_(world_, strategy_->traits().in_backward) {
     straggle_.check_rank(crew_.size(), body_ ? "replicas" : "workers");
     worker_.hold_up = [this](double compute_s) { return hold_up(compute_s); };
     worker_.on_bad = [this](const std::vector<BadGradient>& found) { on_bad(found); };
@@ -94,8 +95,8 @@ class Run {
     auto workers = accounts_.of_all(workers_, sent_, report);
     nlohmann::json mesh;
     if (body_) mesh = body_report();
-    auto summary =
-        recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report, *prediction_, mesh);
+    auto summary = recorder_->finish(place_, *test_, stopped_ ? "stopped" : "finished", workers, report, *prediction_,
+                                     lanes_, mesh);
     return {summary, stopped_};
   }
 
@@ -105,6 +106,7 @@ class Run {
     const double begin = last_ > 0 ? last_ : now_seconds();
     worker_.take(one_each(std::move(first)), asked_to_stop());
     const sync::Step now{place_.step, rate_ * schedule_->lr(schedule_step())};
+    lanes_.before_step();
     const auto times = sync::run_step(*strategy_, worker_, now);
     auto outcome = worker_.finish();
     last_ = now_seconds();
@@ -150,6 +152,11 @@ class Run {
                                    seen.optimizer_s, seen.whole_s);
                  },
                  [this](const StepSeen& seen) { prediction_->step(seen.outcome, seen.optimizer_s, seen.whole_s); },
+                 [this](const StepSeen& seen) {
+                   const auto& net = learners_.first().net;
+                   lanes_.after_step(seen.whole_s, seen.outcome.exposed_s, seen.exchange,
+                                     net && net->turn() == sync::Turn::in_line);
+                 },
                  [this](const StepSeen& seen) { tune_learners(seen); },
                  [this](const StepSeen&) {
                    const auto every = config_.checkpoint_every;
@@ -518,6 +525,7 @@ class Run {
   const double clip_;  // most norm of gradients; 0: any
   Learners learners_;
   StepWorker worker_;
+  LaneTrial lanes_;
   std::optional<Feed> feed_;  // as it was at the start; the loader has its own
   std::unique_ptr<data::Loader> loader_;
   std::optional<Recorder> recorder_;
