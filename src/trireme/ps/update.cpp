@@ -7,6 +7,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/ps/kernels.h"
+#include "trireme/ps/wire.h"
 
 namespace trireme::ps {
 namespace {
