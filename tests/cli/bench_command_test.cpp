@@ -83,6 +83,25 @@ TEST(BenchCommand, EveryAlgorithmTypeAndOperatorOfAllReduce) {
   expect_right("--buffers private");
 }
 
+// Each number of lanes has its turn in every round, and is compared with the first.
+TEST(BenchCommand, LanesAreComparedWithEachOther) {
+  const std::string command = "bench all-reduce --ranks 2 --transport inproc --bytes 64K --lanes 1,2,4";
+  auto outcome = run(command + " --iterations 4 --rounds 5 --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto rows = objects(outcome.out);
+  ASSERT_EQ(rows.size(), 3u);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(rows[i]["peer"], "trireme");
+    EXPECT_EQ(rows[i]["lanes"], 1 << i);
+    EXPECT_EQ(rows[i]["errors"], 0);
+    EXPECT_EQ(rows[i].contains("ratio"), i > 0);
+    EXPECT_FALSE(rows[i].contains("ratio_best"));
+  }
+  const auto table = run(command + " --iterations 4 --rounds 5");
+  EXPECT_THAT(table.out, HasSubstr("4 calls under way; x of lanes: the time on 1 lane over that"));
+  EXPECT_THAT(table.out, HasSubstr("4 lanes     x"));
+}
+
 TEST(BenchCommand, ProcessesOverEveryTransport) {
   for (std::string transport : {"shm", "tcp"}) {
     for (std::string buffers : {"heap", "private"}) {
@@ -123,6 +142,9 @@ TEST(BenchCommand, BadInputIsOneLineAndCodeTwo) {
                                 "bench all-reduce --op plus",
                                 "bench all-reduce --op band",
                                 "bench all-reduce --lanes 0",
+                                "bench all-reduce --lanes 1,0",
+                                "bench all-reduce --lanes 1,2,1",
+                                "bench all-reduce --lanes 1,2 --rounds 3",
                                 "bench all-reduce --iterations 0",
                                 "bench all-reduce --peers nccl",
                                 "bench all-reduce --peers gloo --rounds 4",

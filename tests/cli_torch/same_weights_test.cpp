@@ -74,6 +74,29 @@ TEST(SameWeights, ThreadsAndProcesses) {
   EXPECT_THAT(differences(weights(folder / "threads"), weights(folder / "processes")), IsEmpty());
 }
 
+// The run says what its lanes gained, from steps on one and on all in turn.
+TEST(SameWeights, OnSeveralLanesWhichAreComparedWithOne) {
+  ScratchFolder folder;
+  const Words base{"--workers",     "2",        "--launch", "threads", "--exchange", "background",
+                   "--bucket-plan", "cap:0.05", "--epochs", "3",       "--batch",    "8"};
+  run_well(tiny(folder / "one", base));
+  const auto done = run_well(tiny(folder / "two", base + Words{"--lanes", "2"}));
+  EXPECT_THAT(differences(weights(folder / "two"), weights(folder / "one")), IsEmpty());
+  EXPECT_THAT(done.out, HasSubstr("lanes: a step takes "));
+  EXPECT_THAT(done.out, HasSubstr(" ms on 2 lanes and "));
+  const auto lanes = json_in(folder / "two" / "run.json")["summary"]["lanes"];
+  EXPECT_EQ(lanes["lanes"], 2);
+  EXPECT_EQ(lanes["steps"], 40);
+  EXPECT_GT(lanes["buckets"], 1);
+  EXPECT_GT(lanes["gain"], 0);
+  EXPECT_FALSE(json_in(folder / "one" / "run.json")["summary"].contains("lanes"));
+
+  const Words in_line{"--workers", "2", "--launch", "threads", "--exchange", "inline", "--lanes", "2"};
+  EXPECT_THAT(run_well(tiny(folder / "line", in_line)).out, HasSubstr("lanes need --exchange background"));
+  EXPECT_THAT(run_well(tiny(folder / "short", in_line + Words{"--steps", "9"})).out,
+              HasSubstr("the run was too short"));
+}
+
 TEST(SameWeights, TheSeedDecides) {
   ScratchFolder folder;
   const Words words{"--workers", "1", "--launch", "threads", "--quiet", "--seed"};

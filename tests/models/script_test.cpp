@@ -68,6 +68,28 @@ class ModelScript : public ::testing::Test {
   std::filesystem::path folder_;
 };
 
+// By the class that Python gave them, also where there are several of that name.
+TEST_F(ModelScript, EmbeddingsAreKnown) {
+  const auto table = [](const char* name, bool learns) {
+    torch::jit::Module made(c10::QualifiedName(name), std::make_shared<torch::jit::CompilationUnit>());
+    made.register_parameter("weight", torch::randn({4, 6}), false);
+    made.attr("weight").toTensor().set_requires_grad(learns);
+    return made;
+  };
+  torch::jit::Module script("script");
+  script.register_module("one", table("__torch__.torch.nn.modules.sparse.Embedding", true));
+  script.register_module("two", table("__torch__.torch.nn.modules.sparse.___torch_mangle_3.Embedding", true));
+  script.register_module("linear", table("__torch__.torch.nn.modules.linear.Linear", true));
+  script.define("def forward(self, x):\n  return torch.matmul(x.flatten(1), self.linear.weight.t())\n");
+  script.save(file());
+  const auto model = make_model(file(), shape_);
+  const auto found = model->embeddings();
+  ASSERT_EQ(found.size(), 2u);
+  const auto parameters = model->named_parameters();
+  EXPECT_TRUE(found[0].is_same(parameters["one.weight"]));
+  EXPECT_TRUE(found[1].is_same(parameters["two.weight"]));
+}
+
 TEST_F(ModelScript, KeepsNamesAndWhatIsFrozen) {
   auto model = make_model(save(kCount + kScores), shape_);
   auto parameters = model->named_parameters();

@@ -33,7 +33,7 @@ TEST(Suggestions, DataSets) {
 }
 
 TEST(Suggestions, Optimizers) {
-  expect_suggestions(names_in(optimizers()), [](const std::string& typo) { make_optimizer(typo, {}, {}); });
+  expect_suggestions(names_in(optim::optimizers()), [](const std::string& typo) { make_optimizer(typo, {}, {}); });
 }
 
 TEST(Suggestions, Schedules) {

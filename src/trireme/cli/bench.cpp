@@ -1,11 +1,13 @@
 // `trireme bench NAME`: how fast a collective is on this host, beside the host's memory and beside other libraries.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "trireme/base/error.h"
 #include "trireme/base/nearest.h"
 #include "trireme/base/size.h"
+#include "trireme/base/split.h"
 #include "trireme/base/text.h"
 #include "trireme/cli/bench/report.h"
 #include "trireme/cli/bench/worker.h"
@@ -61,6 +63,19 @@ std::vector<std::uint64_t> parse_bytes(const BenchFlags& flags, const bench::Opt
   return sizes;
 }
 
+// "1,2,4": the first is what the others are compared with.
+std::vector<int> parse_lanes(std::string_view text) {
+  std::vector<int> lanes;
+  for (const auto word : split(text, ',')) {
+    const int count = static_cast<int>(parse_integer(word, "--lanes", 1, kMostLanes));
+    if (std::ranges::find(lanes, count) != lanes.end()) {
+      throw ConfigError(fmt::format("--lanes: {} is named twice", count));
+    }
+    lanes.push_back(count);
+  }
+  return lanes;
+}
+
 // What the collective asked for does nothing with.
 void refuse_unused(const CLI::App& command, Collective what) {
   if (what == Collective::barrier) refuse_given(command, {"--bytes", "--dtype"}, "a barrier moves no data");
@@ -96,13 +111,14 @@ bench::Options parse(const CLI::App& command, const BenchFlags& flags) {
                                     algorithm.name, fmt::join(canonical, ", ")));
     }
   }
-  options.lanes = static_cast<int>(parse_integer(flags.lanes, "--lanes", 1, kMostLanes));
+  options.lanes = parse_lanes(flags.lanes);
   if (!flags.iterations.empty()) {
     options.iterations = static_cast<std::size_t>(parse_integer(flags.iterations, "--iterations", 1, 1'000'000));
   }
   if (!flags.peers.empty()) options.peers = bench::parse_peers(flags.peers);
   // Few alternations are no comparison: the machine changes its mind within minutes.
-  options.rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", options.peers.empty() ? 1 : 5, 1000));
+  const bool alone = options.peers.empty() && options.lanes.size() == 1;
+  options.rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", alone ? 1 : 5, 1000));
   options.deterministic = flags.deterministic;
   bench::require_exact({{options.what, 0, options.ranks, 0, 1, 1}, options.dtype, options.op});
   return options;
@@ -142,7 +158,10 @@ void add_bench(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--dtype", flags->dtype, "f32, f64, f16, bf16, i8, u8, i32, i64")->capture_default_str();
   command->add_option("--op", flags->op, "sum, avg, min, max, prod, band, bor, bxor")->capture_default_str();
-  command->add_option("--lanes", flags->lanes, "Lanes that calls take in turn")->capture_default_str();
+  command
+      ->add_option("--lanes", flags->lanes,
+                   "Lanes that calls take in turn; 1,2,4: in turn with each other, and what they gain")
+      ->capture_default_str();
   command->add_option("--iterations", flags->iterations, "Per round (default: a quarter of a second of them)");
   command->add_option("--rounds", flags->rounds, "How often every system has its turn")->capture_default_str();
   command->add_option("--peers", flags->peers, "Also measure openmpi, mpich, gloo, in turn with ours");

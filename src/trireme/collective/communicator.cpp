@@ -89,6 +89,7 @@ Communicator::Impl::Impl(std::shared_ptr<WorldEnd> end, std::vector<int> group, 
     auto lane = std::make_shared<Lane>(transport, open(i), settings);
     lanes.push_back(std::make_shared<Work::State>(Work::State{world, std::move(lane), nullptr, nullptr}));
   }
+  in_turn = lanes.size();
   messenger = std::make_shared<Messenger>(transport, open(kMostLanes), settings);
   const bool shared = lanes[0]->lane->channel().board() != nullptr;
   selector.emplace(default_tuning(transport.name()), size(), shared, options.deterministic);
@@ -183,14 +184,14 @@ std::optional<Communicator> Communicator::split(int color, int key) {
 void Communicator::issue(const Request& request) {
   Request chosen = request;
   impl_->selector->choose(chosen);
-  impl_->lanes[impl_->calls++ % impl_->lanes.size()]->lane->run(chosen);
+  impl_->lanes[impl_->calls++ % impl_->in_turn]->lane->run(chosen);
 }
 
 Work Communicator::start(const Request& request) {
   Request chosen = request;
   impl_->selector->choose(chosen);
   Work work;
-  work.state_ = impl_->lanes[impl_->calls++ % impl_->lanes.size()];
+  work.state_ = impl_->lanes[impl_->calls++ % impl_->in_turn];
   work.ticket_ = work.state_->lane->start(chosen);
   return work;
 }

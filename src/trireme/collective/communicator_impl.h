@@ -43,6 +43,7 @@ struct Communicator::Impl {
   std::vector<std::shared_ptr<Work::State>> lanes;  // as Works hold them
   std::shared_ptr<Messenger> messenger;
   std::optional<Selector> selector;
+  std::size_t in_turn = 1;  // the first so many lanes take calls; changed by all members between the same two calls
   std::uint64_t calls = 0;
 };
 

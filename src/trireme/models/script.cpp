@@ -55,8 +55,9 @@ class Script : public Model {
   std::vector<torch::Tensor> embeddings() override {
     std::vector<torch::Tensor> found;
     for (torch::jit::Module part : script_.modules()) {
-      const auto name = part.type()->name();
-      if (!name || name->qualifiedName().find("torch.nn.modules.sparse.Embedding") == std::string::npos) continue;
+      const auto name = part.type()->name();  // with what tells classes of one name apart in the middle
+      if (!name || !name->qualifiedName().starts_with("__torch__.torch.nn.modules.sparse.")) continue;
+      if (!name->name().starts_with("Embedding")) continue;
       if (part.hasattr("weight")) found.push_back(part.attr("weight").toTensor());
     }
     return found;

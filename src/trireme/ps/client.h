@@ -39,7 +39,7 @@ struct ServerState {
   std::uint64_t updates = 0;  // that led to it
 };
 
-// A push or pull under way.
+// A push or pull under way, to be waited for once.
 struct Ticket {
   std::uint64_t push = 0, pull = 0;  // 0: none
 };
@@ -91,9 +91,9 @@ class Client {
   std::span<float> allocate(std::size_t count);
   void release(std::span<float> memory) noexcept;
 
-  // Of all tensors, flat, in the order of the declaration. In a compressed job a push is encoded before it returns, and
-  // throws DataError that names the tensor when a value is not finite; a pull gives weights that are as near to the
-  // servers' as what was sent so far, pull_exact() the servers' own.
+  // Of all tensors, flat, in the order of the declaration: count() floats, else ConfigError. In a compressed job a push
+  // is encoded before it returns, and throws DataError that names the tensor when a value is not finite; a pull gives
+  // weights that are as near to the servers' as what was sent so far, pull_exact() the servers' own.
   Ticket push(std::span<const float> gradient, double lr);
   Ticket pull(std::span<float> into);
   Ticket pull_exact(std::span<float> into);
@@ -103,15 +103,18 @@ class Client {
   Ticket push_pull(std::span<const float> gradient, double lr, std::span<float> into);
   // Gradients of some elements only: everything else stays as it is, its momentum too. Counts as one push. Segments are
   // of the flat vector and may come in any order; what is named twice is added. Values are copied before it returns.
+  // Throws ConfigError where an element is none of the model's, or there are more or fewer values than elements.
   Ticket push_segments(std::span<const Segment> segments, std::span<const float> values, double lr);
-  // The same for whole rows of one tensor.
+  // The same for whole rows of one tensor, named as it was declared; `values` row after row.
   Ticket push_rows(std::string_view tensor, std::span<const std::uint64_t> rows, std::span<const float> values,
                    double lr);
   // push_segments and a pull that sees it, as cheap as push_pull: nothing is copied. The segments must be in order and
   // must not overlap; `values` has theirs one after the other.
   Ticket push_pull_segments(std::span<const Segment> segments, std::span<const float> values, double lr,
                             std::span<float> into);
+  // Whether wait() would return at once. Throws Error when the job cannot go on.
   bool done(const Ticket& ticket);
+  // Until every server it went to has answered: a push is then kept by all replicas, and what was pulled is in place.
   Outcome wait(const Ticket& ticket, Deadline deadline);
 
   // Adds up `values` over all live workers, each of which calls it with the same name; returns how many they were. A

@@ -10,11 +10,11 @@
 namespace trireme::ps {
 
 struct CoordinatorOptions {
-  std::string at;    // where to listen: "@name" or "host:port"; empty: a Unix socket of a fresh name
-  net::Key key;      // the job's
-  int workers = 1;   // that the job begins with; more may join
-  int servers = 1;   // as many must be there before shards are placed; more may join
-  int replicas = 1;  // copies of each shard, as far as there are servers
+  std::string at = {};  // where to listen: "@name" or "host:port"; empty: a Unix socket of a fresh name
+  net::Key key = {};    // the job's
+  int workers = 1;      // that the job begins with; more may join
+  int servers = 1;      // as many must be there before shards are placed; more may join
+  int replicas = 1;     // copies of each shard, as far as there are servers
   int shards_per_server = 4;
   double lease_s = 2;     // who is silent for longer is dead
   double restart_s = 30;  // how long to wait for a server with a checkpoint to come back

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/ps/wire.h"
 
 namespace trireme::ps {
 namespace {

@@ -2,11 +2,13 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "trireme/ps/wire.h"
-
 namespace trireme::ps {
+
+class Packer;
+class Unpacker;
 
 struct Tensor {
   std::string name;

@@ -5,6 +5,7 @@
 
 #include "trireme/ps/shard.h"
 #include "trireme/ps/view.h"
+#include "trireme/ps/wire.h"
 
 namespace trireme::ps {
 

@@ -11,13 +11,13 @@
 namespace trireme::ps {
 
 struct ServerOptions {
-  std::string at;    // the coordinator's endpoint
-  net::Key key;      // the job's
-  std::string name;  // for people, and to find its shards again after a restart; default: "server-PID"
-  std::string
-      listen;  // "host:port" for workers on other hosts; default: beside the coordinator's address if that is TCP
-  UpdateMakers updates;    // besides the built-in ones
-  std::string checkpoint;  // a folder; empty: none is written
+  std::string at = {};    // the coordinator's endpoint
+  net::Key key = {};      // the job's
+  std::string name = {};  // for people, and to find its shards again after a restart; default: "server-PID"
+  // "host:port" for workers on other hosts; default: beside the coordinator's address if that is TCP.
+  std::string listen = {};
+  UpdateMakers updates = {};    // besides the built-in ones
+  std::string checkpoint = {};  // a folder; empty: none is written
   double checkpoint_every_s = 30;
   double connect_timeout_s = 30;
 };

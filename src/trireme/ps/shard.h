@@ -10,6 +10,7 @@
 #include "trireme/ps/clock.h"
 #include "trireme/ps/layout.h"
 #include "trireme/ps/update.h"
+#include "trireme/ps/wire.h"
 
 namespace trireme::ps {
 

@@ -11,6 +11,7 @@
 #include "trireme/base/text.h"
 #include "trireme/optim/optimizers.h"
 #include "trireme/ps/kernels.h"
+#include "trireme/ps/wire.h"
 
 namespace trireme::ps {
 namespace {

@@ -7,10 +7,13 @@
 #include <string>
 #include <string_view>
 
-#include "trireme/ps/kernels.h"
-#include "trireme/ps/wire.h"
-
 namespace trireme::ps {
+
+namespace kernels {
+struct Round;
+}
+class Packer;
+class Unpacker;
 
 // Chosen once for a job, by the worker that declares it first. The learning rate comes with every push.
 struct UpdateSpec {
@@ -36,8 +39,8 @@ struct Piece {
 using UpdateFunction = std::function<void(const Piece&)>;
 
 struct Update {
-  int states = 0;  // at most kMostStates
-  UpdateFunction apply;
+  int states = 0;        // at most kMostStates
+  UpdateFunction apply;  // called by the server's thread alone; an exception ends the server
   // Optional: the same for a whole round in one pass over memory, which is faster; `m` is the first state.
   std::function<void(const kernels::Round&, double lr)> round;
 };

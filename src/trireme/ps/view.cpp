@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "trireme/ps/endpoint.h"
+#include "trireme/ps/wire.h"
 
 namespace trireme::ps {
 namespace {

@@ -194,7 +194,7 @@ void Recorder::write_trace_of_all() {
 
 nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std::string_view status,
                                 const std::vector<WorkerAccount>& workers, const sync::Report& report,
-                                const Prediction& prediction, const nlohmann::json& mesh) {
+                                const Prediction& prediction, const LaneTrial& lanes, const nlohmann::json& mesh) {
   write_trace_of_all();
   if (!writes_) return {};
   StepBreakdown mean = sums_;
@@ -247,6 +247,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   if (report.consensus >= 0) summary["consensus"] = report.consensus;
   if (!mesh.is_null()) summary["mesh"] = mesh;
   prediction.add_to(summary);
+  lanes.add_to(summary);
   // Stages differ by what they hold, not by who is slow.
   auto straggler = mesh.contains("bubble") ? std::nullopt : persistent_straggler(workers);
   summary["straggler"] = straggler ? nlohmann::json(straggler->rank) : nlohmann::json(nullptr);
@@ -267,6 +268,7 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   if (report.sparse) progress_->message(sparse_line(workers, *report.sparse));
   if (straggler) progress_->message(straggler->text());
   progress_->message(prediction.line());
+  if (const auto line = lanes.line(); !line.empty()) progress_->message(line);
   progress_->summary({mean, shown, place.train_seconds, place.step, rate, config_.out, files, resumed_});
   if (!diverged.empty()) fmt::print(stderr, "trireme: {}\n", diverged);  // also where the run is quiet
   summary["out"] = config_.out;

@@ -16,6 +16,7 @@
 #include "trireme/train/evaluate.h"
 #include "trireme/train/event_writer.h"
 #include "trireme/train/gradients.h"
+#include "trireme/train/lane_trial.h"
 #include "trireme/train/metrics.h"
 #include "trireme/train/prediction.h"
 #include "trireme/train/progress.h"
@@ -57,7 +58,7 @@ class Recorder {
   // Collective: gathers the trace. The summary as in run.json.
   nlohmann::json finish(const Place& place, const Evaluation& test, std::string_view status,
                         const std::vector<WorkerAccount>& workers, const sync::Report& report,
-                        const Prediction& prediction, const nlohmann::json& mesh = {});
+                        const Prediction& prediction, const LaneTrial& lanes, const nlohmann::json& mesh = {});
 
  private:
   void open(std::optional<std::int64_t> after);

@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "trireme/base/error.h"
 #include "trireme/train/accounts.h"
 #include "trireme/train/header.h"
+#include "trireme/train/lane_trial.h"
 #include "trireme/train/loop/feeding.h"
 #include "trireme/train/loop/marks.h"
 #include "trireme/train/loop/resuming.h"
@@ -40,6 +39,7 @@ class Run {
         rate_(pace_of(config, *strategy_).rate),
         learners_(config, work, crew_.rank(), *strategy_, *held_),
         worker_(learners_, *strategy_, own_clip(config, *strategy_, crew_.size())),
+        lanes_(held_->replicas(), strategy_->traits().in_backward),
         meter_([this] { return traffic(); }),
         judged_(*held_, learners_, worker_, *strategy_),
         saving_(config, work, world, *held_, learners_, worker_, *strategy_, *schedule_, judged_, meter_),
@@ -93,7 +93,7 @@ class Run {
     const auto held = held_->report(meter_.seconds(place_));
     for (const auto& line : held.lines) recorder_->message(line);
     const auto summary = recorder_->finish(place_, test, stopping_.stopped() ? "stopped" : "finished", workers, report,
-                                           *prediction_, held.numbers);
+                                           *prediction_, lanes_, held.numbers);
     return {summary, stopping_.stopped()};
   }
 
@@ -103,6 +103,7 @@ class Run {
     const double begin = meter_.step_begins();
     worker_.take(feeding_->one_each(std::move(first), learners_.size()), stopping_.asked());
     const sync::Step now{place_.step, rate_ * schedule_->lr(schedule_step())};
+    lanes_.before_step();
     const auto times = sync::run_step(*strategy_, worker_, now);
     auto outcome = worker_.finish();
     const double whole_s = meter_.step_ends(begin, place_);
@@ -127,8 +128,11 @@ class Run {
     accounts_.step(outcome.own_s() + optimizer_s, outcome.exposed_s);
     const StepProgress progress{static_cast<int>(place_.epoch) + 1, static_cast<int>(config_.epochs),
                                 schedule_step() - place_.epoch * steps_per_epoch_, steps_per_epoch_};
-    recorder_->step(outcome, learners_.first().exchange->times(), place_, globally, progress, lr, optimizer_s, whole_s);
+    auto& first = learners_.first();
+    const auto exchange = first.exchange->times();
+    recorder_->step(outcome, exchange, place_, globally, progress, lr, optimizer_s, whole_s);
     prediction_->step(outcome, optimizer_s, whole_s);
+    lanes_.after_step(whole_s, outcome.exposed_s, exchange, first.net && first.net->turn() == sync::Turn::in_line);
     if (const auto line = learners_.tune(crew_, samples, whole_s); !line.empty()) {
       recorder_->message(line);
       prediction_->begin_again();  // another number of learners
@@ -284,6 +288,7 @@ class Run {
   const double rate_;  // what the strategy multiplies the learning rate by
   Learners learners_;
   StepWorker worker_;
+  LaneTrial lanes_;
   TrainingMeter meter_;
   JudgedModel judged_;
   Saving saving_;

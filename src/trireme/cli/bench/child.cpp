@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "trireme/base/error.h"
+#include "trireme/base/remove_tree.h"
 #include "trireme/cli/bench/crew.h"
 
 namespace trireme::bench {
@@ -24,10 +25,7 @@ TemporaryFolder::TemporaryFolder() {
   }
 }
 
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
+TemporaryFolder::~TemporaryFolder() { remove_tree(path_); }
 
 Child::Child(const Argv& command, int output_fd) {
   std::vector<char*> argv;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "trireme/base/error.h"
+#include "trireme/base/remove_tree.h"
 #include "trireme/cli/bench/checkpoint_reader.h"
 #include "trireme/cli/bench/crew.h"
 #include "trireme/net/launch/launch.h"
@@ -61,7 +62,7 @@ std::string_view name(Equality::Kind kind) {
 Equality judge(const Combination& combination, const std::string& folder) {
   const int kRefused = ConfigError("").exit_code();
   const std::string one = folder + "/one", other = folder + "/other";
-  for (const auto& path : {one, other}) std::filesystem::remove_all(path);
+  for (const auto& path : {one, other}) remove_tree(path);
   Equality verdict{.bound = kRoundingOfAStep * kSlack * static_cast<double>(combination.steps)};
   verdict.lines.push_back(in_shell(combination.reference("one")));
   for (std::size_t k = 0; k < combination.ways.size(); ++k) {

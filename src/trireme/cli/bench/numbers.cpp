@@ -64,7 +64,9 @@ double Row::ratio_to_best() const {
   std::vector<double> ratios;
   for (std::size_t round = 0; round < results[0].p50_us.size(); ++round) {
     double best = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 1; i < results.size(); ++i) best = std::min(best, results[i].p50_us[round]);
+    for (std::size_t i = 1; i < results.size(); ++i) {
+      if (results[i].lanes == 0) best = std::min(best, results[i].p50_us[round]);
+    }
     ratios.push_back(results[0].p50_us[round] / best);
   }
   return median(std::move(ratios));

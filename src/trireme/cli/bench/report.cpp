@@ -36,10 +36,18 @@ std::string table_head(const Options& options, const Session& session) {
     const std::string& settings = session.settings()[i];
     text += fmt::format("# {}: {}{}{}\n", crew.name(), crew.version(), settings.empty() ? "" : "; ", settings);
   }
-  if (session.crews().size() > 1) text += "# x: our time over theirs, median over rounds of the same round's two\n";
+  if (options.lanes.size() > 1) {
+    text += fmt::format(
+        "# {} calls under way; x of lanes: the time on {} over that on so many, median over rounds of the same round's "
+        "two\n",
+        options.under_way(), lanes_text(options.lanes[0]));
+  }
+  if (!options.peers.empty()) text += "# x: our time over theirs, median over rounds of the same round's two\n";
   text += fmt::format("#{:>7} {:>10} {:>5} {:>5} {:>16} {:>9} {:>7} {:>7} {:>5} {:>6} {:>5} {:>5}", "size", "count",
                       "type", "redop", "algorithm", "time", "algbw", "busbw", "error", "floor%", "ping", "state");
-  for (auto* peer : options.peers) text += fmt::format(" {:>9} {:>5}", peer->name, "x");
+  for (std::size_t i = 1; i < session.crews().size(); ++i) {
+    text += fmt::format(" {:>9} {:>5}", session.crews()[i]->name(), "x");
+  }
   if (!options.peers.empty()) text += fmt::format(" {:>6}", "x best");
   return text + '\n';
 }
@@ -58,7 +66,7 @@ std::string table_row(const Options& options, const Row& row) {
   for (std::size_t i = 1; i < row.results.size(); ++i) {
     text += fmt::format(" {:>9} {:>5.2f}", format_us(row.results[i].median_us()), row.ratio(i));
   }
-  if (row.results.size() > 1) text += fmt::format(" {:>6.2f}", row.ratio_to_best());
+  if (!options.peers.empty()) text += fmt::format(" {:>6.2f}", row.ratio_to_best());
   return text + '\n';
 }
 
@@ -89,7 +97,8 @@ std::string json_rows(const Options& options, const Row& row) {
                                   {"iterations", result.iterations},
                                   {"errors", result.errors}};
     if (i > 0) object["ratio"] = rounded(row.ratio(i));
-    if (i == 0 && row.results.size() > 1) object["ratio_best"] = rounded(row.ratio_to_best());
+    if (result.lanes > 0) object["lanes"] = result.lanes;
+    if (i == 0 && !options.peers.empty()) object["ratio_best"] = rounded(row.ratio_to_best());
     text += object.dump() + '\n';
   }
   return text;

@@ -29,10 +29,20 @@ std::string this_program() { return std::filesystem::read_symlink("/proc/self/ex
 
 }  // namespace
 
-std::vector<Argv> own_commands(const Options& options, const std::string& socket) {
-  Argv worker{this_program(),    "bench-worker",  socket,
-              "--buffers",       options.buffers, "--algorithm",
-              options.algorithm, "--lanes",       std::to_string(options.lanes)};
+std::string lanes_text(int lanes) { return fmt::format("{} lane{}", lanes, lanes == 1 ? "" : "s"); }
+
+std::vector<Argv> own_commands(const Options& options, const std::string& socket, int lanes) {
+  Argv worker{this_program(),
+              "bench-worker",
+              socket,
+              "--buffers",
+              options.buffers,
+              "--algorithm",
+              options.algorithm,
+              "--lanes",
+              std::to_string(lanes),
+              "--under-way",
+              std::to_string(options.under_way())};
   if (options.deterministic) worker.push_back("--deterministic");
   const std::string ranks = std::to_string(options.ranks);
   if (options.transport == "inproc") {
@@ -57,8 +67,11 @@ Session::Session(Options options) : options_(std::move(options)) {
   }
   // Gone again as soon as everybody has come: a benchmark that is killed leaves nothing in it behind.
   TemporaryFolder folder;
-  std::string own = folder.path() + "/trireme";
-  start("trireme", own_commands(options_, own), own);
+  for (const int lanes : options_.lanes) {
+    const bool first = crews_.empty();
+    const std::string own = fmt::format("{}/trireme{}", folder.path(), lanes);
+    start(first ? "trireme" : lanes_text(lanes), own_commands(options_, own, lanes), own);
+  }
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const Peer& peer = *options_.peers[i];
     std::string socket = fmt::format("{}/{}", folder.path(), peer.name);
@@ -135,7 +148,7 @@ Row Session::measure(std::uint64_t bytes) {
   int buffers = kMostBuffers;
   if (row.bytes > 0)
     buffers = static_cast<int>(std::clamp<std::uint64_t>((kFootprint + row.bytes - 1) / row.bytes, 2, kMostBuffers));
-  buffers = std::max(buffers, options_.lanes);
+  buffers = std::max(buffers, options_.under_way());
   Job job{{options_.what, 0, options_.ranks, 0, row.count, row.count}, options_.dtype, options_.op};
   require_memory(job, buffers);
 
@@ -144,8 +157,11 @@ Row Session::measure(std::uint64_t bytes) {
     show_progress(fmt::format("{} {}: preparing {}", name(options_.what), format_size(row.bytes), crew->name()));
     auto choice = crew->prepare(static_cast<int>(options_.what), static_cast<int>(options_.dtype),
                                 static_cast<int>(options_.op), row.count, buffers);
-    bool ours = crew == crews_.front();
-    row.results.push_back({crew->name(), choice.algorithm, choice.transport, ours ? options_.buffers : "private"});
+    const auto number = row.results.size();
+    const bool ours = number < options_.lanes.size();
+    row.results.push_back(
+        {ours ? "trireme" : crew->name(), choice.algorithm, choice.transport, ours ? options_.buffers : "private"});
+    if (ours) row.results.back().lanes = options_.lanes[number];
     paces.push_back(find_pace(*crew));
   }
   for (int round = 0; round < options_.rounds; ++round) play_round(round, paces, row);

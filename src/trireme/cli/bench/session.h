@@ -1,5 +1,6 @@
 // One benchmark: systems that take turns at every size, and what came out.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -19,7 +20,10 @@ struct Options {
   std::string transport = "auto", algorithm = "auto", buffers = "heap";
   DType dtype = DType::f32;
   Op op = Op::sum;
-  int lanes = 1;
+  // Of Trireme: the first is what others are compared with. Where there are several, each has as many calls under way
+  // as the largest.
+  std::vector<int> lanes{1};
+  int under_way() const { return *std::ranges::max_element(lanes); }
   std::size_t iterations = 0;  // 0: as many as fill a quarter of a second
   int rounds = 5;
   bool deterministic = false;
@@ -34,17 +38,18 @@ struct Result {
   double mean_us = 0;  // median over rounds
   std::size_t iterations = 0;
   std::size_t errors = 0;
+  int lanes = 0;  // 0: a peer
   double median_us() const;
 };
 
 struct Row {
   std::uint64_t bytes = 0;       // of the larger buffer of a rank
   std::uint64_t count = 0;       // elements, as the collective counts them
-  std::vector<Result> results;   // Trireme first
+  std::vector<Result> results;   // Trireme first, with each number of lanes; then the peers
   std::vector<double> ping_ns;   // of each round; empty on one core
   std::vector<double> floor_us;  // of each round; empty where nothing is moved
 
-  // Median over rounds of ours over theirs, both of the same round.
+  // Median over rounds of ours over theirs, or over our own with other lanes; both of the same round.
   double ratio(std::size_t system) const;
   // The same against whichever peer was fastest in the round.
   double ratio_to_best() const;
@@ -77,8 +82,11 @@ class Session {
   std::vector<std::string> settings_;
 };
 
+// "2 lanes"
+std::string lanes_text(int lanes);
+
 // What makes Trireme's ranks come to a listener at `socket`.
-std::vector<Argv> own_commands(const Options& options, const std::string& socket);
+std::vector<Argv> own_commands(const Options& options, const std::string& socket, int lanes = 1);
 
 // Shows where the benchmark is, on a terminal only; an empty text takes it away.
 void show_progress(const std::string& text);

@@ -45,7 +45,8 @@ auto call(Calls& calls, const Job& job, const std::byte* input, std::byte* outpu
 
 class OwnSystem : public System {
  public:
-  OwnSystem(Communicator& comm, bool heap, int lanes) : comm_(comm), heap_(heap), lanes_(lanes) {}
+  // `under_way`: 1: calls block; else so many are started before the oldest is waited for.
+  OwnSystem(Communicator& comm, bool heap, int under_way) : comm_(comm), heap_(heap), under_way_(under_way) {}
 
   std::string describe() override { return "over " + std::string(comm_.transport()); }
 
@@ -73,10 +74,10 @@ class OwnSystem : public System {
   }
 
   void run(const Job& job, const std::byte* input, std::byte* output) override {
-    if (lanes_ == 1) return call(comm_, job, input, output);
+    if (under_way_ == 1) return call(comm_, job, input, output);
     auto async = comm_.async();
     works_.push_back(call(async, job, input, output));
-    if (works_.size() < static_cast<std::size_t>(lanes_)) return;
+    if (works_.size() < static_cast<std::size_t>(under_way_)) return;
     works_.front().wait();
     works_.pop_front();
   }
@@ -88,7 +89,7 @@ class OwnSystem : public System {
     }
   }
 
-  int in_flight() const override { return lanes_; }
+  int in_flight() const override { return under_way_; }
 
   void barrier() override {
     for (auto& work : works_) work.wait();
@@ -99,7 +100,7 @@ class OwnSystem : public System {
  private:
   Communicator& comm_;
   bool heap_;
-  int lanes_;
+  int under_way_;
   std::deque<Work> works_;
   Reduce add_ = reduce_function(DType::i32, Op::sum);
   std::array<std::int32_t, 2048> ones_ = [] {
@@ -112,16 +113,16 @@ class OwnSystem : public System {
 
 struct Flags {
   std::string socket, buffers = "heap";
-  int threads = 0;  // 0: this process is one rank of a launched world
+  int threads = 0;    // 0: this process is one rank of a launched world
+  int under_way = 1;  // calls at a time
   trireme::Options options;
 };
 
 // Bound only now: a communicator made by a bound thread would take its one core for the whole machine and not spin.
 void serve_rank(Communicator& comm, const Flags& flags) {
-  const int lanes = flags.options.lanes;
   auto cores = cores_of_process();
-  if (comm.size() <= static_cast<int>(cores.size()) && lanes == 1) bind_this_thread(cores[comm.rank()]);
-  OwnSystem system(comm, flags.buffers == "heap", lanes);
+  if (comm.size() <= static_cast<int>(cores.size()) && flags.under_way == 1) bind_this_thread(cores[comm.rank()]);
+  OwnSystem system(comm, flags.buffers == "heap", flags.under_way);
   if (!serve(system, flags.socket, comm.rank(), comm.size())) ::_exit(1);
 }
 
@@ -146,6 +147,7 @@ void add_worker(CLI::App& app) {
   command->add_option("--threads", flags->threads);
   command->add_option("--algorithm", flags->options.algorithm);
   command->add_option("--lanes", flags->options.lanes);
+  command->add_option("--under-way", flags->under_way);
   command->add_flag("--deterministic", flags->options.deterministic);
   command->callback([flags] { work(*flags); });
 }

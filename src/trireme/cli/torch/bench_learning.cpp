@@ -128,7 +128,9 @@ LearningRun run_short(const std::string& model, const LearningData& data, const 
   const int status = child.finish(std::chrono::seconds(1800));
   LearningRun run{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output.last_line(), {}, 0};
   std::ifstream file(folder + "/run.json");
-  const auto summary = nlohmann::json::parse(file, nullptr, false).value("summary", nlohmann::json::object());
+  const auto written = nlohmann::json::parse(file, nullptr, false);
+  const auto summary =
+      written.is_object() ? written.value("summary", nlohmann::json::object()) : nlohmann::json::object();
   if (run.code == 0 && summary.contains("test_accuracy") && summary["test_accuracy"].is_number()) {
     run.accuracy = summary["test_accuracy"].get<double>();
     run.seconds = summary.value("train_seconds", 0.0);

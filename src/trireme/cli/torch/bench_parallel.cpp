@@ -12,6 +12,7 @@
 #include "trireme/base/error.h"
 #include "trireme/base/median.h"
 #include "trireme/base/nearest.h"
+#include "trireme/base/remove_tree.h"
 #include "trireme/base/size.h"
 #include "trireme/base/split.h"
 #include "trireme/cli/torch/command.h"
@@ -98,7 +99,7 @@ nlohmann::json run_once(const ParallelCase& which, const Words& side, const Para
                 "--trace-steps",    "0"};
   command = command + which.common + side;
   auto child = train::run_child(command);
-  std::filesystem::remove_all(out);
+  remove_tree(out);
   if (child.code != 0) {
     throw Error(fmt::format("bench parallel: {} of {}: {}", which.name, which.model, child.last_said));
   }
