@@ -26,10 +26,10 @@ struct Net : torch::nn::Module {
       : in(register_module("in", torch::nn::Linear(4, width))),
         out(register_module("out", torch::nn::Linear(width, 3))),
         frozen(register_module("frozen", torch::nn::BatchNorm1d(width))) {
-    torch::manual_seed(7);
+    auto generator = torch::make_generator<torch::CPUGeneratorImpl>(7);  // LibTorch's own is for all threads
     torch::NoGradGuard no_grad;
     const double scale = std::sqrt(8.0 / static_cast<double>(width));  // so that the same rates are stable
-    for (auto& parameter : parameters()) parameter.copy_(torch::randn(parameter.sizes()) * 0.4 * scale);
+    for (auto& parameter : parameters()) parameter.copy_(torch::randn(parameter.sizes(), generator) * 0.4 * scale);
     frozen->eval();
   }
   torch::Tensor forward(const torch::Tensor& x) { return out(torch::relu(frozen(in(x)))); }
@@ -90,12 +90,7 @@ Trained train_by(int ranks, const SynchronizeOptions& options, const std::string
                  const Watch& watch = {}, std::int64_t width = 8) {
   Trained trained{std::vector<torch::Tensor>(static_cast<std::size_t>(ranks))};
   run_threads(ranks, [&](Communicator& world) {
-    static std::mutex one_at_a_time;  // LibTorch has one generator
-    std::unique_ptr<Net> net;
-    {
-      std::lock_guard lock(one_at_a_time);
-      net = std::make_unique<Net>(width);
-    }
+    const auto net = std::make_unique<Net>(width);
     if (world.rank() > 0) net->in->bias.set_data(net->in->bias.detach() + 1);  // rank 0's counts
     auto optimizer = optimizers().at(optimizer_name)(*net);
     if (world.rank() == 0) trained.before = loss_of_all(*net);
