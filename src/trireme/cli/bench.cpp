@@ -145,8 +145,8 @@ void add_bench(CLI::App& app) {
   auto flags = std::make_shared<BenchFlags>();
   command
       ->add_option("NAME", flags->what,
-                   "The collective: all-reduce, broadcast, barrier, …; or ps, ps-soak, codec, ddp, parallel, simulate, "
-                   "predict, equal")
+                   "The collective: all-reduce, broadcast, barrier, …; or ps, ps-soak, codec, ddp, learning, parallel, "
+                   "simulate, predict, equal")
       ->required();
   command->add_option("-n,--ranks,--workers,--nproc-per-node", flags->ranks, "Ranks on this host")
       ->capture_default_str();
