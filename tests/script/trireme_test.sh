@@ -49,6 +49,20 @@ test_gives_the_program_its_arguments_its_folder_and_stdout() {
   expect_in "$(cat "$tree/build/release/build.log")" 'Building noise'
 }
 
+test_builds_the_program_with_libtorch_for_whoever_needs_it() {
+  local name names
+  names=$(sed -n 's/.*TorchCommand{"\([a-z]*\)".*/\1/p' "$repository/src/trireme/cli/torch_commands.h")
+  for name in $(sed -n '/kTorchBenchmarks{/s/[^"]*"\([a-z]*\)"[^"]*/ \1/gp' "$repository/src/trireme/cli/command.h"); do
+    names+=$'\n'"bench $name"
+  done
+  expect_in "$names" 'bench learning'
+  while read -ra words; do
+    before
+    run "$tree/trireme" "${words[@]}"
+    expect_in "$(cat "$work/calls")" 'trireme-torch'
+  done <<<"$names"
+}
+
 test_works_through_a_link() {
   ln -s "$tree/trireme" "$work/link"
   run "$work/link" x
