@@ -9,8 +9,8 @@ INSTANTIATE_TEST_SUITE_P(Families, BenchLearning, ::testing::Values("strategies"
                          [](const auto& test) { return test.param; });
 
 TEST_P(BenchLearning, NothingIsAtChance) {
-  Started program({"bench", "learning", "--models", "mlp", "--of", GetParam(), "--steps", "120", "--json"});
-  EXPECT_EQ(program.wait(115), 0) << program.err();
+  Started program({"bench", "learning", "--models", "mlp", "--of", GetParam(), "--steps", "80", "--json"});
+  EXPECT_EQ(program.wait(280), 0) << program.err();
   const auto rows = json_lines(program.out());
   EXPECT_GE(rows.size(), 5u);
   for (const auto& row : rows) {
