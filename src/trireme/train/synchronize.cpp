@@ -71,7 +71,6 @@ struct Synchronizer::Impl : sync::Worker {
   std::unique_ptr<sync::Strategy> make_strategy();
   sync::Pace find_pace() const;
   DataParallelOptions exchange_options();
-  void average_buffers();
 
   torch::nn::Module& model;
   torch::optim::Optimizer& optimizer;
@@ -200,17 +199,6 @@ void Synchronizer::Impl::take_back() {
   if (flat) flat->upload();
 }
 
-// Running statistics become their mean over all ranks.
-void Synchronizer::Impl::average_buffers() {
-  torch::NoGradGuard no_grad;
-  for (const auto& item : model.named_buffers()) {
-    if (!item.value().defined() || !item.value().is_floating_point()) continue;
-    auto host = item.value().detach().to(torch::kCPU, torch::kFloat32, false, true).contiguous();
-    world.all_reduce(View(host.data_ptr(), static_cast<std::size_t>(host.numel()), DType::f32), Op::avg);
-    item.value().detach().copy_(host);
-  }
-}
-
 Synchronizer::Synchronizer(torch::nn::Module& model, torch::optim::Optimizer& optimizer, Communicator& world,
                            const SynchronizeOptions& options)
     : impl_(std::make_unique<Impl>(model, optimizer, world, options)) {}
@@ -242,7 +230,7 @@ void Synchronizer::with_model(const std::function<void()>& use) {
   if (impl.finished) return use();
   impl.strategy->abandon(impl.now());
   impl.strategy->settle();
-  impl.average_buffers();
+  impl.net->average_buffers();
   if (!impl.flat) {
     use();
   } else {
@@ -270,7 +258,7 @@ void Synchronizer::finish() {
   impl.lend();
   strategy.finish();
   impl.take_back();
-  impl.average_buffers();
+  impl.net->average_buffers();
   impl.finished = true;
   impl.last = report();
   impl.net.reset();
