@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/collective/reduce.h"
+#include "trireme/collective/reduce/reduce.h"
 
 namespace {
 

@@ -1,7 +1,9 @@
-# Installs the headers a user of the library may include: those of src/trireme itself and of base, and whatever of ours
-# they include in turn. What runs the rest stays inside.
-file(GLOB to_visit RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS src/trireme/*.h src/trireme/base/*.h)
+# Installs the headers a user of the library may include: those of include/trireme and base, and whatever of ours they
+# include in turn. What runs the rest stays inside.
+file(GLOB to_visit RELATIVE ${PROJECT_SOURCE_DIR}/src CONFIGURE_DEPENDS src/trireme/base/*.h)
 list(FILTER to_visit EXCLUDE REGEX "(-inl|/targets)\\.h$")  # for files that are compiled once per SIMD target
+file(GLOB public RELATIVE ${PROJECT_SOURCE_DIR}/include CONFIGURE_DEPENDS include/trireme/*.h)
+list(PREPEND to_visit ${public})
 set(visited)
 while(to_visit)
   list(POP_FRONT to_visit header)
@@ -9,10 +11,14 @@ while(to_visit)
     continue()
   endif()
   list(APPEND visited ${header})
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS src/${header})
+  set(source src/${header})
+  if(header IN_LIST public)
+    set(source include/${header})
+  endif()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
   cmake_path(GET header PARENT_PATH folder)
-  install(FILES src/${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
-  file(STRINGS src/${header} lines REGEX "^#include \"trireme/")
+  install(FILES ${source} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+  file(STRINGS ${source} lines REGEX "^#include \"trireme/")
   list(TRANSFORM lines REPLACE "^#include \"([^\"]+)\".*" "\\1")
   list(APPEND to_visit ${lines})
 endwhile()

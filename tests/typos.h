@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
+#include "trireme/base/text/nearest.h"
 
 namespace trireme::test {
 

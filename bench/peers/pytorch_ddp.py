@@ -2,7 +2,7 @@
 
     pytorch_ddp.py SOCKET RANK RANKS PORT MODEL BATCH THREADS
 
-Obeys the same lines as our own worker (src/trireme/cli/torch/ddp_worker.cpp) and builds the same models.
+Obeys the same lines as our own worker (src/trireme/cli/torch/bench/ddp_worker.cpp) and builds the same models.
 """
 import os
 import socket

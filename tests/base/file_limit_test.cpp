@@ -1,4 +1,4 @@
-#include "trireme/base/file_limit.h"
+#include "trireme/base/files/file_limit.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trireme/base/json_place.h"
+#include "trireme/base/text/json_place.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trireme/base/json_text.h"
+#include "trireme/base/text/json_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

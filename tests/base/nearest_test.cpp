@@ -1,4 +1,4 @@
-#include "trireme/base/nearest.h"
+#include "trireme/base/text/nearest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

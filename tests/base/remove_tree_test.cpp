@@ -1,4 +1,4 @@
-#include "trireme/base/remove_tree.h"
+#include "trireme/base/files/remove_tree.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

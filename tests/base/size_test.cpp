@@ -1,4 +1,4 @@
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

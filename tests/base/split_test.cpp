@@ -1,8 +1,8 @@
-#include "trireme/base/split.h"
+#include "trireme/base/text/split.h"
 
 #include <gtest/gtest.h>
 
-#include "trireme/base/bytes_text.h"
+#include "trireme/base/text/bytes_text.h"
 
 namespace trireme {
 namespace {

@@ -1,4 +1,4 @@
-#include "trireme/base/toml_text.h"
+#include "trireme/base/text/toml_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trireme/base/units.h"
+#include "trireme/base/text/units.h"
 
 #include <gtest/gtest.h>
 

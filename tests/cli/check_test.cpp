@@ -9,7 +9,7 @@
 #include <string>
 
 #include "trireme/collective/schedule.h"
-#include "trireme/pipeline/schedule.h"
+#include "trireme/mesh/schedule.h"
 
 namespace trireme {
 namespace {

@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "trireme/base/error.h"
-#include "trireme/cli/bench/crew.h"
+#include "trireme/cli/bench/rank_group.h"
 
 namespace trireme::bench {
 namespace {

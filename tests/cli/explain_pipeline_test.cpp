@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/outcome.h"
-#include "trireme/pipeline/schedule.h"
+#include "trireme/mesh/schedule.h"
 
 namespace trireme {
 namespace {

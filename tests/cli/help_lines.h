@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/base/text.h"
+#include "trireme/base/text/text.h"
 
 namespace trireme::test {
 

@@ -4,7 +4,7 @@
 #include "tests/cli/help_lines.h"
 #include "tests/cli/outcome.h"
 #include "tests/typos.h"
-#include "trireme/base/split.h"
+#include "trireme/base/text/split.h"
 #include "trireme/cli/command.h"
 
 namespace trireme::test {

@@ -10,7 +10,7 @@
 #include "tests/cli/help_lines.h"
 #include "tests/cli/outcome.h"
 #include "tests/sanitized.h"
-#include "trireme/base/text.h"
+#include "trireme/base/text/text.h"
 
 namespace trireme::test {
 namespace {

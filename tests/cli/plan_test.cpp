@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "tests/cli/outcome.h"
-#include "trireme/base/text.h"
-#include "trireme/plan/plan_file.h"
-#include "trireme/plan/profile.h"
+#include "trireme/base/text/text.h"
+#include "trireme/cluster/planner/plan_file.h"
+#include "trireme/cluster/profile/profile.h"
 
 namespace trireme {
 namespace {
@@ -24,7 +24,7 @@ class PlanCommand : public ::testing::Test {
   PlanCommand() {
     std::string name = (std::filesystem::temp_directory_path() / "trireme-plan-XXXXXX").string();
     folder_ = mkdtemp(name.data());
-    plan::save_profile(plan::example_profile("tiny"), file("profile.json"));
+    cluster::save_profile(cluster::example_profile("tiny"), file("profile.json"));
   }
   ~PlanCommand() override { std::filesystem::remove_all(folder_); }
   std::string file(const std::string& name) const { return (folder_ / name).string(); }
@@ -52,9 +52,9 @@ TEST_F(PlanCommand, WritesWhatTrainReads) {
   const auto outcome = run_trireme(asked("--workers 4 --strategies allreduce --codecs none --json -o " + path));
   ASSERT_EQ(outcome.code, 0) << outcome.text;
   const auto said = json::parse(outcome.text);
-  const auto read = plan::load_plan(path);
+  const auto read = cluster::load_plan(path);
   EXPECT_EQ(read.objective, "step");
-  EXPECT_EQ(said["options"][0]["settings"], json::parse(plan::to_json(read.chosen)["settings"].dump()));
+  EXPECT_EQ(said["options"][0]["settings"], json::parse(cluster::to_json(read.chosen)["settings"].dump()));
   EXPECT_EQ(said["options"].size(), 1 + read.alternatives.size());
   EXPECT_GT(read.predicted.step_ms, 0);
   double before = 1e300;

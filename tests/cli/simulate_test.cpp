@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/outcome.h"
-#include "trireme/plan/cluster.h"
-#include "trireme/plan/profile.h"
+#include "trireme/cluster/cluster.h"
+#include "trireme/cluster/profile/profile.h"
 
 namespace trireme {
 namespace {
@@ -22,8 +22,8 @@ class SimulateCommand : public testing::Test {
   SimulateCommand() {
     char name[] = "/tmp/trireme-simulate-XXXXXX";
     folder_ = mkdtemp(name);
-    std::ofstream(folder_ / "cluster.toml") << to_toml(plan::flat_cluster(4, 1e-4, 1e9));
-    save_profile(plan::example_profile("tiny"), (folder_ / "profile.json").string());
+    std::ofstream(folder_ / "cluster.toml") << to_toml(cluster::flat_cluster(4, 1e-4, 1e9));
+    save_profile(cluster::example_profile("tiny"), (folder_ / "profile.json").string());
   }
   ~SimulateCommand() override { std::filesystem::remove_all(folder_); }
   std::string path(const char* name) const { return (folder_ / name).string(); }

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <mutex>
 
-#include "trireme/collective/communicator.h"
+#include "trireme/collective/run/communicator.h"
 #include "trireme/data/sampler.h"
 #include "trireme/train.h"
 #include "trireme/train/synchronize.h"

@@ -129,9 +129,9 @@ TEST_F(Strategies, AWorkerJoinsAJobThatRuns) {
   const Words same{"--strategy", "ps-async", "--workers", "2", "--evals-per-epoch", "2", "--key-file", key.string()};
   Started job(tiny(out, same + Words{"--epochs", "60", "--servers", "1", "--ps-endpoint", at, "--straggle",
                                      "random,p=1,ms=4", "--quiet"}));
-  auto guest = run_well(tiny(folder.path() / "none", same + Words{"--epochs", "60", "--join", at, "--json"}));
+  auto late_worker = run_well(tiny(folder.path() / "none", same + Words{"--epochs", "60", "--join", at, "--json"}));
   EXPECT_EQ(job.wait(60), 0) << job.err();
-  const auto helped = json_lines(guest.out).front();
+  const auto helped = json_lines(late_worker.out).front();
   EXPECT_EQ(helped["worker"], 2);
   EXPECT_GT(helped["batches"], 0);
   std::int64_t batches = helped["batches"];

@@ -1,4 +1,4 @@
-#include "trireme/collective/checker.h"
+#include "trireme/collective/check/checker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include "tests/collective/worlds.h"
 #include "tests/sanitized.h"
 #include "trireme/base/error.h"
-#include "trireme/collective/communicator_impl.h"
+#include "trireme/collective/run/communicator_impl.h"
 
 namespace trireme {
 namespace {

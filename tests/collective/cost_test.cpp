@@ -1,5 +1,5 @@
 // Counted and predicted costs against numbers worked out by hand.
-#include "trireme/collective/cost.h"
+#include "trireme/collective/cost/cost.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "tests/collective/worlds.h"
-#include "trireme/collective/communicator_impl.h"
+#include "trireme/collective/run/communicator_impl.h"
 
 namespace trireme {
 namespace {

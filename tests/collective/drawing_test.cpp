@@ -1,4 +1,4 @@
-#include "trireme/collective/drawing.h"
+#include "trireme/collective/draw/drawing.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

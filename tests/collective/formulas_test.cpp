@@ -1,5 +1,5 @@
 // Closed forms against what is counted from schedules, and against numbers worked out by hand.
-#include "trireme/collective/formulas.h"
+#include "trireme/collective/cost/formulas.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <bit>
 #include <set>
 
-#include "trireme/collective/differences.h"
+#include "trireme/collective/cost/differences.h"
 
 namespace trireme {
 namespace {

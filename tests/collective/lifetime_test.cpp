@@ -7,7 +7,7 @@
 #include "tests/collective/processes.h"
 #include "tests/collective/worlds.h"
 #include "tests/sanitized.h"
-#include "trireme/collective/random_calls.h"
+#include "trireme/collective/check/random_calls.h"
 
 namespace trireme {
 namespace {

@@ -1,11 +1,11 @@
-#include "trireme/collective/link_model.h"
+#include "trireme/collective/cost/link_model.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
-#include "trireme/collective/cost.h"
+#include "trireme/collective/cost/cost.h"
 
 namespace trireme::link_model_test {
 namespace {

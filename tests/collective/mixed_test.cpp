@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "tests/sanitized.h"
-#include "trireme/collective/communicator.h"
+#include "trireme/collective/run/communicator.h"
 #include "trireme/collective/schedule.h"
 
 namespace trireme {

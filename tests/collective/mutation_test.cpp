@@ -6,7 +6,7 @@
 
 #include "tests/collective/numbers.h"
 #include "tests/sanitized.h"
-#include "trireme/collective/checker.h"
+#include "trireme/collective/check/checker.h"
 
 namespace trireme::test {
 namespace {

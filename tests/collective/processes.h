@@ -11,8 +11,8 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
-#include "trireme/collective/communicator_impl.h"
-#include "trireme/net/shm.h"
+#include "trireme/collective/run/communicator_impl.h"
+#include "trireme/net/memory/shm.h"
 
 namespace trireme::test {
 

@@ -1,4 +1,4 @@
-#include "trireme/collective/reduce.h"
+#include "trireme/collective/reduce/reduce.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

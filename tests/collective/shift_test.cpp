@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "trireme/collective/round_work.h"
+#include "trireme/collective/cost/round_work.h"
 
 namespace trireme {
 namespace {

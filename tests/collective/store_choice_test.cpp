@@ -1,4 +1,4 @@
-#include "trireme/collective/store_choice.h"
+#include "trireme/collective/reduce/store_choice.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "trireme/collective/trace.h"
+#include "trireme/collective/draw/trace.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trireme/collective/tuning.h"
+#include "trireme/collective/cost/tuning.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,8 @@
 
 #include "tests/sanitized.h"
 #include "trireme/base/error.h"
-#include "trireme/collective/measure.h"
-#include "trireme/collective/select.h"
+#include "trireme/collective/cost/measure.h"
+#include "trireme/collective/cost/select.h"
 
 namespace trireme {
 namespace {

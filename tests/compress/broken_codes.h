@@ -32,8 +32,8 @@ struct Reader {
 };
 
 // Kept once made: parsing takes longer than reading a message.
-inline const Choice& choice_of(const Kind& kind, std::uint8_t value) {
-  static std::map<std::pair<const Kind*, std::uint8_t>, Choice> made;
+inline const Choice& choice_of(const CodecKind& kind, std::uint8_t value) {
+  static std::map<std::pair<const CodecKind*, std::uint8_t>, Choice> made;
   if (const auto known = made.find({&kind, value}); known != made.end()) return known->second;
   std::string text(kind.name);
   char before = ':';
@@ -52,12 +52,12 @@ inline const Choice& choice_of(const Kind& kind, std::uint8_t value) {
 inline Reader reader_of(const std::uint8_t* data) {
   const std::size_t place = data[0] % 16;
   if (place >= codecs().size()) return {nullptr, 0, false};
-  const Kind& kind = codecs()[place];
+  const CodecKind& kind = codecs()[place];
   const bool matrix = (data[1] & 2) != 0 || kind.matrices_only;
   const std::size_t rows = matrix ? 1 + data[2] % 32 : 1;
   const std::size_t count = matrix ? rows * (1 + data[3] % 32) : (data[2] | data[3] << 8) % 1100;
   auto codec = choice_of(kind, data[4]).make({"t", count, rows, 0}, {});
-  const bool sparse = codec->road() == Road::gather;
+  const bool sparse = codec->aggregation() == Aggregation::gather;
   return {std::move(codec), count, sparse};
 }
 
@@ -95,7 +95,7 @@ inline bool try_message(const std::uint8_t* data, std::size_t size) {
   const bool no_decode = refused([&] { reader.codec->decode(message, out); });
   const bool no_add = refused([&] { reader.codec->add(message, 1, sum); });
   if (no_decode != no_add) throw std::logic_error("decode and add do not refuse the same");
-  if (reader.codec->road() == Road::scatter) {
+  if (reader.codec->aggregation() == Aggregation::scatter) {
     std::vector<float> merged(reader.count);
     const std::span<const std::byte> two[] = {message, message};
     refused([&] { reader.codec->merge(two, 0.5f, merged); });

@@ -17,8 +17,8 @@ namespace {
 using Floats = std::vector<float>;
 using Bytes = std::vector<std::byte>;
 
-bool may_feed_back(const Kind& kind) {
-  return kind.error == Kind::Error::fed_back || kind.error == Kind::Error::dropped;
+bool may_feed_back(const CodecKind& kind) {
+  return kind.error == CodecKind::Error::fed_back || kind.error == CodecKind::Error::dropped;
 }
 
 // A matrix where the count allows it.
@@ -28,10 +28,10 @@ Tensor tensor_of(std::size_t count) {
   return {"fc.weight", count, rows, 3};
 }
 
-std::unique_ptr<Codec> make(const Kind& kind, std::size_t count, Surroundings around = {}, bool feedback = false) {
+std::unique_ptr<Codec> make(const CodecKind& kind, std::size_t count, Context context = {}, bool feedback = false) {
   std::string text(kind.name);
   if (may_feed_back(kind)) text += feedback ? ",ef=on" : ",ef=off";
-  return Choice::parse(text).make(tensor_of(count), around);
+  return Choice::parse(text).make(tensor_of(count), context);
 }
 
 Bytes encoded(Codec& codec, const Floats& x, float* left = nullptr) {
@@ -86,21 +86,21 @@ std::vector<Input> inputs(std::size_t count) {
 constexpr std::size_t kCounts[] = {0, 1, 2, 7, 63, 64, 255, 256, 257, 319, 321, 600, 1023, 2051};
 
 TEST(CompressConformance, EveryCodecHasABound) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     EXPECT_TRUE(test::bounds().contains(kind.name))
         << "add what " << kind.name << " promises to tests/compress/bounds.h";
   }
 }
 
 TEST(CompressConformance, DecodedIsWithinTheBound) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     for (std::size_t count : kCounts) {
       for (const auto& [name, x] : inputs(count)) {
         SCOPED_TRACE(std::string(kind.name) + ", " + name + ", " + std::to_string(count));
         auto codec = make(kind, count);
         ASSERT_LE(codec->most_bytes(count), 4 * count + Codec::kHeader);
         const Bytes message = encoded(*codec, x);
-        if (codec->road() == Road::scatter) {
+        if (codec->aggregation() == Aggregation::scatter) {
           ASSERT_EQ(message.size(), codec->most_bytes(count));
         }
         const Floats out = decoded(*codec, message, count);
@@ -115,7 +115,7 @@ TEST(CompressConformance, DecodedIsWithinTheBound) {
 }
 
 TEST(CompressConformance, WhatIsLeftIsTheDifference) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     for (std::size_t count : {std::size_t{1}, std::size_t{257}, std::size_t{2051}}) {
       for (const auto& [name, x] : inputs(count)) {
         SCOPED_TRACE(std::string(kind.name) + ", " + name + ", " + std::to_string(count));
@@ -135,7 +135,7 @@ TEST(CompressConformance, WhatIsLeftIsTheDifference) {
 }
 
 TEST(CompressConformance, AddAddsWhatDecodeGives) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     for (std::size_t count : kCounts) {
       auto codec = make(kind, count);
       const Bytes message = encoded(*codec, random(count, 1));
@@ -155,7 +155,7 @@ TEST(CompressConformance, TheFirstThatIsNoNumberIsNamed) {
                             -std::numeric_limits<float>::infinity()};
   const std::size_t count = 1003;
   const Floats good = random(count, 1);
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     for (bool feedback : {false, true}) {
       for (float bad : kBad) {
         for (std::size_t place : {std::size_t{0}, std::size_t{300}, std::size_t{640}, count - 1}) {
@@ -174,7 +174,7 @@ TEST(CompressConformance, TheFirstThatIsNoNumberIsNamed) {
           if (place == 300) {
             ASSERT_EQ(encoded(*codec, good), encoded(*fresh, good)) << kind.name << " has changed";
           }
-          if (codec->road() != Road::sum) continue;
+          if (codec->aggregation() != Aggregation::sum) continue;
           Bytes terms(codec->terms(0) * size_of(codec->term_type()));
           EXPECT_THROW(codec->give(0, x, terms.data()), NotFinite) << kind.name;
         }
@@ -187,7 +187,7 @@ TEST(CompressConformance, UnbiasedOnesAreRightOnAverage) {
   constexpr std::size_t kCount = 400;
   constexpr int kDraws = 1200;
   const Floats x = random(kCount, 1);
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     if (!kind.unbiased) continue;
     auto codec = make(kind, kCount);
     const auto bound = test::bounds().at(kind.name)(x);
@@ -210,7 +210,7 @@ TEST(CompressConformance, UnbiasedOnesAreRightOnAverage) {
 
 TEST(CompressConformance, WhatIsSentAndWhatIsCarriedAddUp) {
   constexpr std::size_t kCount = 1203;
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     if (!may_feed_back(kind)) continue;
     auto codec = make(kind, kCount, {}, true);
     std::vector<double> given(kCount), sent(kCount);
@@ -233,8 +233,8 @@ TEST(CompressConformance, WhatIsSentAndWhatIsCarriedAddUp) {
 TEST(CompressConformance, TheSumOfWhatIsSentConverges) {
   constexpr std::size_t kCount = 400;
   const Floats x = random(kCount, 1, 1);
-  for (const Kind& kind : codecs()) {
-    if (kind.error != Kind::Error::fed_back) continue;
+  for (const CodecKind& kind : codecs()) {
+    if (kind.error != CodecKind::Error::fed_back) continue;
     auto codec = make(kind, kCount, {}, true);
     auto off_after = [&](int steps) {
       for (int step = 0; step < steps; ++step) encoded(*codec, x);
@@ -247,7 +247,7 @@ TEST(CompressConformance, TheSumOfWhatIsSentConverges) {
 }
 
 TEST(CompressConformance, CutAndLongMessagesAreRefused) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     for (std::size_t count : {std::size_t{1}, std::size_t{257}, std::size_t{600}}) {
       auto codec = make(kind, count);
       const Bytes message = encoded(*codec, random(count, 1));
@@ -263,7 +263,7 @@ TEST(CompressConformance, CutAndLongMessagesAreRefused) {
         Floats out(count);
         ASSERT_THROW(codec->decode(extended, out), ProtocolError) << kind.name << " " << more;
       }
-      if (codec->road() == Road::gather) continue;
+      if (codec->aggregation() == Aggregation::gather) continue;
       Floats longer(2 * count + 300);
       EXPECT_THROW(codec->decode(message, longer), ProtocolError) << kind.name << " " << count;
     }
@@ -273,7 +273,7 @@ TEST(CompressConformance, CutAndLongMessagesAreRefused) {
 // Refused or not, nothing outside is read or written: sanitizers see to that.
 TEST(CompressConformance, FlippedBitsDoNoHarm) {
   std::mt19937 engine(1);
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     auto codec = make(kind, 600);
     const Bytes message = encoded(*codec, random(600, 1));
     for (int trial = 0; trial < 300 && !message.empty(); ++trial) {
@@ -329,8 +329,8 @@ void narrow(DType type, double value, std::byte* to) {
 
 TEST(CompressConformance, TermsAddUpToTheMean) {
   constexpr std::size_t kCount = 1200;
-  for (const Kind& kind : codecs()) {
-    if (make(kind, kCount)->road() != Road::sum) continue;
+  for (const CodecKind& kind : codecs()) {
+    if (make(kind, kCount)->aggregation() != Aggregation::sum) continue;
     for (int workers : {1, 2, 4}) {
       std::vector<std::unique_ptr<Codec>> codec;
       std::vector<Floats> x, out(static_cast<std::size_t>(workers), Floats(kCount));
@@ -374,11 +374,11 @@ TEST(CompressConformance, TermsAddUpToTheMean) {
 TEST(CompressConformance, SumsOnTheWayDoNotOverflow) {
   constexpr std::size_t kCount = 600;
   const Floats x(kCount, std::numeric_limits<float>::max());
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     auto codec = make(kind, kCount, {.rank = 0, .workers = 4});
     const DType type = codec->term_type();
     // Elements sent as they are overflow where uncompressed ones would.
-    if (codec->road() != Road::sum || (type == DType::f32 && codec->rounds() == 1)) continue;
+    if (codec->aggregation() != Aggregation::sum || (type == DType::f32 && codec->rounds() == 1)) continue;
     const double most = type == DType::f16    ? 65504
                         : type == DType::bf16 ? 0x1.fep127
                                               : std::numeric_limits<float>::max();
@@ -397,9 +397,9 @@ TEST(CompressConformance, SumsOnTheWayDoNotOverflow) {
 
 TEST(CompressConformance, SharesAreMergedAndEncodedAgain) {
   constexpr int kWorkers = 3;
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     const std::size_t block = make(kind, 1)->block();
-    if (make(kind, 1)->road() != Road::scatter) continue;
+    if (make(kind, 1)->aggregation() != Aggregation::scatter) continue;
     const std::size_t count = 2 * block + 77;
     std::vector<Bytes> messages;
     std::vector<double> mean(count);
@@ -435,7 +435,7 @@ TEST(CompressConformance, SharesAreMergedAndEncodedAgain) {
 }
 
 TEST(CompressConformance, MessagesOfPiecesJoin) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     const std::size_t block = make(kind, 1)->block(), count = 3 * block + 11, first = 2 * block;
     auto codec = make(kind, count);
     if (!codec->joins()) continue;
@@ -460,7 +460,7 @@ TEST(CompressConformance, MessagesOfPiecesJoin) {
 // ---- The same bits ----
 
 // All that a codec says about some tensors.
-Bytes everything(const Kind& kind, int rank) {
+Bytes everything(const CodecKind& kind, int rank) {
   Bytes all;
   auto keep = [&](const void* data, std::size_t bytes) {
     const auto* from = static_cast<const std::byte*>(data);
@@ -481,7 +481,7 @@ Bytes everything(const Kind& kind, int rank) {
 }
 
 TEST(CompressConformance, TheSameSeedGivesTheSameBits) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     EXPECT_EQ(everything(kind, 0), everything(kind, 0)) << kind.name;
     if (kind.name == "qsgd" || kind.name == "terngrad") {
       EXPECT_NE(everything(kind, 0), everything(kind, 1)) << kind.name;
@@ -490,7 +490,7 @@ TEST(CompressConformance, TheSameSeedGivesTheSameBits) {
 }
 
 TEST(CompressConformance, EveryTargetGivesTheSameBits) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     const Bytes expected = everything(kind, 0);
     for (auto rest = static_cast<std::uint64_t>(hwy::SupportedTargets()); rest; rest &= rest - 1) {
       const auto target = static_cast<decltype(hwy::SupportedTargets())>(rest & ~(rest - 1));

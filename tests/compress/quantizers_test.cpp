@@ -15,9 +15,8 @@ namespace {
 using Floats = std::vector<float>;
 using Bytes = std::vector<std::byte>;
 
-std::unique_ptr<Codec> make(const std::string& text, std::size_t count, std::size_t rows = 1,
-                            Surroundings around = {}) {
-  return Choice::parse(text + ",ef=off").make({"w", count, rows, 1}, around);
+std::unique_ptr<Codec> make(const std::string& text, std::size_t count, std::size_t rows = 1, Context context = {}) {
+  return Choice::parse(text + ",ef=off").make({"w", count, rows, 1}, context);
 }
 Bytes encoded(Codec& codec, const Floats& x) {
   Bytes message(codec.most_bytes(x.size()));

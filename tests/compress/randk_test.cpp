@@ -51,7 +51,7 @@ TEST(RandK, DrawsOneOfEachStratum) {
 TEST(RandK, WorkersAddUpTheSameElements) {
   const std::size_t count = 1003;
   const auto a = made("randk:0.1,ef=off", count, 0), b = made("randk:0.1,ef=off", count, 1);
-  ASSERT_EQ(a->road(), Road::sum);
+  ASSERT_EQ(a->aggregation(), Aggregation::sum);
   ASSERT_EQ(a->terms(0), 101u);
   std::set<std::size_t> seen;
   for (int step = 0; step < 5; ++step) {

@@ -20,7 +20,7 @@ std::string error_of(Body&& body) {
 }
 
 TEST(CompressRules, DefaultsOfAllParse) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     const auto choice = Choice::parse(kind.name);
     EXPECT_EQ(choice.kind, &kind);
     EXPECT_EQ(Choice::parse(choice.text()).text(), choice.text());
@@ -34,7 +34,7 @@ TEST(CompressRules, DefaultsOfAllParse) {
 
 TEST(CompressRules, WrongNamesListAll) {
   const auto error = error_of([] { Choice::parse("gzip"); });
-  for (const Kind& kind : codecs()) EXPECT_THAT(error, HasSubstr(kind.name));
+  for (const CodecKind& kind : codecs()) EXPECT_THAT(error, HasSubstr(kind.name));
 }
 
 TEST(CompressRules, PatternsMatchAsInAShell) {
@@ -56,7 +56,7 @@ TEST(CompressRules, RulesThatAreNoneSaySo) {
 }
 
 TEST(CompressRules, TheirTextsMakeThemAgain) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     const auto text = Choice::parse(kind.name).text();
     for (const std::string& written : {std::string(), "*.bias=none,fc*=" + text, "fc*=" + text + ",c?=none"}) {
       const Rules rules(kind.name, written), again(rules.codec_text(), rules.rules_text());

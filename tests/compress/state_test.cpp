@@ -15,7 +15,7 @@ constexpr std::size_t kCount = 40 * 33;
 // Every codec, with feedback and without where that is a choice, and those settings that bring draws of their own.
 std::vector<std::string> choices() {
   std::vector<std::string> texts{"topk:fraction=0.05,sampled=on", "adaptive:fraction=0.2"};
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     texts.emplace_back(kind.name);
     for (const Setting& setting : settings_of(kind)) {
       if (setting.name != "ef") continue;
@@ -26,8 +26,8 @@ std::vector<std::string> choices() {
 }
 
 std::unique_ptr<Codec> make(const std::string& choice) {
-  const Surroundings around{.seed = 7, .rank = 1, .workers = 2, .steps_per_epoch = 5, .momentum = 0.9};
-  return Choice::parse(choice).make({"fc.weight", kCount, 40, 3}, around);
+  const Context context{.seed = 7, .rank = 1, .workers = 2, .steps_per_epoch = 5, .momentum = 0.9};
+  return Choice::parse(choice).make({"fc.weight", kCount, 40, 3}, context);
 }
 
 std::vector<float> gradient(unsigned step) {
@@ -42,7 +42,7 @@ std::vector<std::byte> step(Codec& codec, unsigned number) {
   auto x = gradient(number);
   std::vector<std::byte> made(codec.most_bytes(kCount));
   made.resize(codec.encode(0, x, made.data(), nullptr));
-  if (codec.road() != Road::sum) return made;
+  if (codec.aggregation() != Aggregation::sum) return made;
   for (int round = 0; round < codec.rounds(); ++round) {
     std::vector<std::byte> terms(codec.terms(round) * size_of(codec.term_type()));
     codec.give(round, x, terms.data());
@@ -71,7 +71,7 @@ TEST(CodecState, TheNextMessagesAreTheSame) {
 }
 
 TEST(CodecState, ErrorsAreThereByName) {
-  for (const Kind& kind : codecs()) {
+  for (const CodecKind& kind : codecs()) {
     auto codec = make(std::string(kind.name));
     step(*codec, 1);
     const auto state = state_of(*codec);

@@ -12,7 +12,7 @@
 #include <string>
 
 #include "trireme/base/error.h"
-#include "trireme/base/remove_tree.h"
+#include "trireme/base/files/remove_tree.h"
 #include "trireme/data/open.h"
 
 namespace trireme::data {

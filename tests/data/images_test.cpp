@@ -5,8 +5,8 @@
 #include <png.h>
 
 #include "tests/data/files.h"
-#include "trireme/data/fetch_convert.h"
-#include "trireme/data/image.h"
+#include "trireme/data/formats/fetch_convert.h"
+#include "trireme/data/formats/image.h"
 
 namespace trireme::data {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
-#include "trireme/net/auth.h"
-#include "trireme/net/frame.h"
+#include "trireme/net/join/auth.h"
+#include "trireme/net/tcp/frame.h"
 
 namespace {
 

@@ -6,12 +6,12 @@
 #include <string_view>
 
 #include "trireme/base/error.h"
-#include "trireme/base/json_place.h"
-#include "trireme/base/json_text.h"
-#include "trireme/base/toml_text.h"
-#include "trireme/plan/cluster.h"
-#include "trireme/plan/plan_file.h"
-#include "trireme/plan/profile.h"
+#include "trireme/base/text/json_place.h"
+#include "trireme/base/text/json_text.h"
+#include "trireme/base/text/toml_text.h"
+#include "trireme/cluster/cluster.h"
+#include "trireme/cluster/planner/plan_file.h"
+#include "trireme/cluster/profile/profile.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
@@ -25,13 +25,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         (void)trireme::parse_toml(text, "f");
         break;
       case 2:
-        (void)trireme::plan::parse_cluster(text, "f");
+        (void)trireme::cluster::parse_cluster(text, "f");
         break;
       case 3:
-        (void)trireme::plan::parse_profile(text, "f");
+        (void)trireme::cluster::parse_profile(text, "f");
         break;
       case 4:
-        (void)trireme::plan::parse_plan(text, "f");
+        (void)trireme::cluster::parse_plan(text, "f");
         break;
       default:
         (void)trireme::json_line(text, "/a/0/b");

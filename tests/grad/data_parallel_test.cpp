@@ -1,5 +1,5 @@
 #include "trireme/grad/data_parallel.h"
-#include "trireme/sync/bucket_all_reduce.h"
+#include "trireme/sync/exchange/bucket_all_reduce.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -9,9 +9,9 @@
 
 #include "tests/grad/models.h"
 #include "trireme/base/error.h"
+#include "trireme/cluster/sim/job/simulate.h"
 #include "trireme/compress/codecs.h"
-#include "trireme/plan/bucket_plan.h"
-#include "trireme/plan/simulate.h"
+#include "trireme/sync/exchange/bucket_plan.h"
 
 namespace trireme {
 namespace {
@@ -67,7 +67,7 @@ TEST(DataParallel, EqualsOneWorkerWithTheWholeBatchForEveryPlanAndTurn) {
 // Buckets and the notes behind them have one layout, which both read from the same headers.
 TEST(DataParallel, SendsTheBytesThatTheSimulatorCounts) {
   constexpr int kRanks = 2, kSteps = 4;
-  plan::Profile profile;
+  cluster::Profile profile;
   profile.batch = 4;
   profile.samples = 4 * kRanks * kSteps;
   for (auto& item : small_net(64)->named_parameters()) {
@@ -75,15 +75,15 @@ TEST(DataParallel, SendsTheBytesThatTheSimulatorCounts) {
     profile.gradients.push_back({item.key(), elements, static_cast<std::size_t>(item.value().size(0)), {}});
   }
   std::ranges::reverse(profile.gradients);  // as they become ready
-  plan::Job job;
+  cluster::Job job;
   job.profile = &profile;
   job.strategy = sync::Choice::parse("allreduce");
   job.bucket_plan = "one";
   job.steps = kSteps;
-  plan::Cluster cluster;
+  cluster::Cluster cluster;
   cluster.nodes.emplace_back().workers = kRanks;
   cluster.links.emplace_back();
-  const auto simulated = plan::simulate(cluster, job);
+  const auto simulated = cluster::simulate(cluster, job);
   run_threads(kRanks, [&](Communicator& world) {
     auto net = small_net(64);
     auto parallel = data_parallel(*net, world, {.bucket_plan = "one"});

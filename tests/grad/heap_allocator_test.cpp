@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-#include "trireme/collective/communicator_impl.h"
+#include "trireme/collective/run/communicator_impl.h"
 #include "trireme/grad/heap_allocator.h"
 
 namespace trireme::grad {

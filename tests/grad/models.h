@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "trireme/collective/communicator.h"
+#include "trireme/collective/run/communicator.h"
 #include "trireme/grad/data_parallel.h"
 
 namespace trireme::testing {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/script.h>
 
-#include "trireme/collective/communicator_impl.h"
+#include "trireme/collective/run/communicator_impl.h"
 
 namespace trireme::grad {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "trireme/base/error.h"
-#include "trireme/base/remove_tree.h"
+#include "trireme/base/files/remove_tree.h"
 #include "trireme/models/model.h"
 
 namespace trireme::models {

@@ -1,5 +1,5 @@
 // The handshake, message by message.
-#include "trireme/net/auth.h"
+#include "trireme/net/join/auth.h"
 
 #include <gtest/gtest.h>
 

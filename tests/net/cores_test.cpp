@@ -1,4 +1,4 @@
-#include "trireme/net/cores.h"
+#include "trireme/base/cores.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The environments launchers leave, as tables.
-#include "trireme/net/environment.h"
+#include "trireme/net/join/environment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <map>
 
 #include "trireme/base/error.h"
-#include "trireme/net/slurm.h"
+#include "trireme/net/join/slurm.h"
 #include "trireme/net/socket.h"
 
 namespace trireme::net {

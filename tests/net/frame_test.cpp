@@ -1,5 +1,5 @@
 // Frames and their checksums. The reader of frames gets 300,000 broken streams from a seed and must bear them all.
-#include "trireme/net/frame.h"
+#include "trireme/net/tcp/frame.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <random>
 
 #include "trireme/base/error.h"
-#include "trireme/net/crc32c.h"
+#include "trireme/base/files/crc32c.h"
 
 namespace trireme::net {
 namespace {

@@ -1,4 +1,4 @@
-#include "trireme/net/key.h"
+#include "trireme/net/join/key.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

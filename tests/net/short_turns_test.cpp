@@ -1,4 +1,4 @@
-#include "trireme/net/short_turns.h"
+#include "trireme/net/memory/short_turns.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 // What is tcp's alone: rendezvous, refusals, and processes that die or stop.
-#include "trireme/net/tcp.h"
+#include "trireme/net/tcp/tcp.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 
 #include "tests/net/worlds.h"
 #include "trireme/base/error.h"
-#include "trireme/net/rendezvous.h"
-#include "trireme/net/tcp_channel.h"
+#include "trireme/net/join/rendezvous.h"
+#include "trireme/net/tcp/tcp_channel.h"
 
 namespace trireme::net::test {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "trireme/base/error.h"
-#include "trireme/net/inproc.h"
-#include "trireme/net/shm.h"
-#include "trireme/net/tcp.h"
+#include "trireme/net/memory/inproc.h"
+#include "trireme/net/memory/shm.h"
+#include "trireme/net/tcp/tcp.h"
 
 namespace trireme::net::test {
 

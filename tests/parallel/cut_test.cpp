@@ -1,11 +1,11 @@
-#include "trireme/parallel/cut.h"
+#include "trireme/parallel/tensor/cut.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "trireme/base/error.h"
-#include "trireme/parallel/tensor_collectives.h"
-#include "trireme/parallel/window.h"
+#include "trireme/parallel/tensor/tensor_collectives.h"
+#include "trireme/parallel/tensor/window.h"
 
 namespace trireme::parallel::split_test::of_cuts {
 namespace {

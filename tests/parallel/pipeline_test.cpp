@@ -1,6 +1,6 @@
 // Pipelines against one worker that does the same micro-batches, and PipeDream against its delayed semantics written
 // down sequentially.
-#include "trireme/parallel/pipeline.h"
+#include "trireme/parallel/pipeline/pipeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "trireme/base/error.h"
+#include "trireme/mesh/schedule.h"
 #include "trireme/nn/dropout.h"
-#include "trireme/pipeline/schedule.h"
 
 namespace trireme {
 namespace {

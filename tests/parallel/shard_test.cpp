@@ -1,7 +1,7 @@
 // Sharded training against one worker with the whole batch: weights after 20 steps, whatever is sharded over however
 // many workers. LibTorch is not built for TSan, so races are looked for by running both ways of taking turns: a shard
 // or a gradient touched while it is under way shows as other weights.
-#include "trireme/parallel/shard.h"
+#include "trireme/parallel/shard/shard.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include <mutex>
 
 #include "trireme/base/error.h"
-#include "trireme/parallel/sharded_net.h"
-#include "trireme/parallel/use_order.h"
+#include "trireme/parallel/shard/sharded_net.h"
+#include "trireme/parallel/shard/use_order.h"
 
 namespace trireme::parallel::shard_tests {
 namespace {

@@ -5,9 +5,9 @@
 #include <map>
 #include <mutex>
 
-#include "trireme/parallel/pipeline.h"
-#include "trireme/parallel/shard.h"
-#include "trireme/pipeline/schedule.h"
+#include "trireme/mesh/schedule.h"
+#include "trireme/parallel/pipeline/pipeline.h"
+#include "trireme/parallel/shard/shard.h"
 
 namespace trireme::parallel::sharded_pipeline_tests {
 namespace {

@@ -5,8 +5,8 @@
 #include "trireme/nn/dropout.h"
 #include "trireme/nn/layers.h"
 #include "trireme/nn/locally_connected.h"
-#include "trireme/parallel/maps.h"
-#include "trireme/parallel/shared_linear.h"
+#include "trireme/parallel/tensor/maps.h"
+#include "trireme/parallel/tensor/shared_linear.h"
 
 namespace trireme::parallel::split_test::of_layers {
 namespace {

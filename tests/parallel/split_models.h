@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "trireme/parallel/tensor_collectives.h"
-#include "trireme/parallel/tensor_parallel.h"
+#include "trireme/parallel/tensor/tensor_collectives.h"
+#include "trireme/parallel/tensor/tensor_parallel.h"
 
 namespace trireme::parallel::split_test {
 

@@ -1,5 +1,5 @@
 // A stage against the whole model run by autograd: outputs, gradients of inputs and of parameters, however it is cut.
-#include "trireme/parallel/stage.h"
+#include "trireme/parallel/pipeline/stage.h"
 
 #include <gtest/gtest.h>
 

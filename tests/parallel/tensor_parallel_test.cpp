@@ -1,4 +1,4 @@
-#include "trireme/parallel/tensor_parallel.h"
+#include "trireme/parallel/tensor/tensor_parallel.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,8 +6,8 @@
 #include "tests/parallel/split_models.h"
 #include "trireme/base/error.h"
 #include "trireme/nn/layers.h"
-#include "trireme/parallel/cross_entropy.h"
-#include "trireme/parallel/repartition.h"
+#include "trireme/parallel/tensor/cross_entropy.h"
+#include "trireme/parallel/tensor/repartition.h"
 
 namespace trireme::parallel::split_test::of_rules {
 namespace {

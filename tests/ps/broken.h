@@ -3,9 +3,9 @@
 #include <cstdlib>
 
 #include "trireme/base/error.h"
-#include "trireme/ps/messages.h"
-#include "trireme/ps/server_codes.h"
-#include "trireme/ps/worker_codes.h"
+#include "trireme/ps/client/worker_codes.h"
+#include "trireme/ps/server/server_codes.h"
+#include "trireme/ps/wire/messages.h"
 
 namespace trireme::ps {
 

@@ -9,7 +9,7 @@
 
 #include "tests/ps/job.h"
 #include "trireme/base/error.h"
-#include "trireme/base/remove_tree.h"
+#include "trireme/base/files/remove_tree.h"
 
 namespace trireme::ps::chain_test {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "tests/ps/job.h"
 #include "trireme/base/error.h"
-#include "trireme/ps/server_codes.h"
-#include "trireme/ps/worker_codes.h"
+#include "trireme/ps/client/worker_codes.h"
+#include "trireme/ps/server/server_codes.h"
 
 namespace trireme::ps::compression_test {
 namespace {
@@ -59,8 +59,8 @@ struct Oracle {
     for (int rank = 0; rank < workers; ++rank) {
       for (const auto& slices : cut(layout, rules)) {
         for (const Slice& slice : slices) {
-          const compress::Surroundings around{.seed = 5, .rank = rank, .workers = workers};
-          if (slice.push) encoders.push_back(slice.push->make(slice.as, around));
+          const compress::Context context{.seed = 5, .rank = rank, .workers = workers};
+          if (slice.push) encoders.push_back(slice.push->make(slice.as, context));
         }
       }
     }
@@ -159,7 +159,7 @@ TEST_P(PsCodecs, NoStalenessIsBspInEveryBit) {
 
 TEST_P(PsCodecs, WithFeedbackTheSumOfPushesIsTheSumOfGradients) {
   const auto choice = compress::Choice::parse(GetParam());
-  if (choice.kind->error != compress::Kind::Error::fed_back) return;
+  if (choice.kind->error != compress::CodecKind::Error::fed_back) return;
   Oracle oracle(GetParam(), 1);
   const auto gradient = noise(kCount, 3), first = oracle.weights;
   auto missing = [&](int pushes) {

@@ -4,7 +4,7 @@
 
 #include "tests/ps/job.h"
 #include "trireme/base/error.h"
-#include "trireme/ps/messages.h"
+#include "trireme/ps/wire/messages.h"
 
 namespace trireme::ps {
 namespace {

@@ -6,9 +6,9 @@
 #include <thread>
 #include <vector>
 
-#include "trireme/ps/client.h"
-#include "trireme/ps/coordinator.h"
-#include "trireme/ps/server.h"
+#include "trireme/ps/client/client.h"
+#include "trireme/ps/coordinator/coordinator.h"
+#include "trireme/ps/server/server.h"
 
 namespace trireme::ps {
 

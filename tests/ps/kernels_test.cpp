@@ -1,5 +1,5 @@
 // A server's inner loops against the same sums written out, element by element.
-#include "trireme/ps/kernels.h"
+#include "trireme/ps/server/kernels.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

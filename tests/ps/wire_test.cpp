@@ -1,5 +1,5 @@
 // Frames and bodies of the parameter server under broken input, from a seed; tests/fuzz goes on for longer.
-#include "trireme/ps/wire.h"
+#include "trireme/ps/wire/wire.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 
 #include "tests/ps/broken.h"
-#include "trireme/ps/placement.h"
+#include "trireme/ps/coordinator/placement.h"
 
 namespace trireme::ps {
 namespace {

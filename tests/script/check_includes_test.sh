@@ -21,7 +21,7 @@ file() {
 check() { run "$repository/tools/check_includes" "$tree"; }
 
 test_follows_the_arrows() {
-  file collective/ring.cpp '"trireme/net/channel.h"' '"trireme/base/error.h"' '<vector>'
+  file collective/schedules/ring.cpp '"trireme/net/channel.h"' '"trireme/base/error.h"' '<vector>'
   file trireme.h '"trireme/collective/ring.h"'
   file cli/main.cpp '"trireme/trireme.h"' '"trireme/net/channel.h"' '<torch/torch.h>'
   file train/step.cpp '"trireme/grad/hook.h"' '<torch/torch.h>'
@@ -47,7 +47,7 @@ test_sees_odd_spelling() {
 test_keeps_torch_below_the_line() {
   local what
   for what in torch/torch.h ATen/ATen.h c10/core/Device.h; do
-    file collective/ring.cpp "<$what>"
+    file collective/schedules/ring.cpp "<$what>"
     check
     expect_status 1
     expect_in "$out" "collective may not include torch ($what)"

@@ -7,12 +7,12 @@ repository=$1
 before() {
   tree="$work/a tree"
   rm -rf "$tree"
-  file sync/easgd.cpp '  return {.name = "easgd",'
-  file compress/topk.cpp '  return {.name = "topk",'
+  file sync/strategies/easgd.cpp '  return {.name = "easgd",'
+  file compress/codecs/topk.cpp '  return {.name = "topk",'
   file optim/optimizers.h 'inline constexpr Kind kLars{.name = "lars",'
-  file plan/hybrids.cpp '    HybridKind{.name = "none"},' '    HybridKind{.name = "alexnet"},'
-  file collective/algorithms.cpp '    Algorithm{all_reduce, "ring", "round", kMessages, ring},'
-  file pipeline/schedule.cpp '    Kind{"gpipe", "all forwards", true, make_gpipe},'
+  file mesh/hybrids.cpp '    HybridKind{.name = "none"},' '    HybridKind{.name = "alexnet"},'
+  file collective/schedules/algorithms.cpp '    Algorithm{all_reduce, "ring", "round", kMessages, ring},'
+  file mesh/schedule.cpp '    Kind{"gpipe", "all forwards", true, make_gpipe},'
 }
 
 # Writes a source of the tree, line by line.
@@ -24,8 +24,8 @@ file() {
 check() { run "$repository/tools/check_names" "$tree"; }
 
 test_names_may_be_declared_chosen_and_told() {
-  file sync/easgd.cpp '  return {.name = "easgd",' 'bool own(Kind k) { return k.name == "easgd"; }'
-  file train/config.h 'std::string strategy = "easgd", compress = "topk:0.01";'
+  file sync/strategies/easgd.cpp '  return {.name = "easgd",' 'bool own(Kind k) { return k.name == "easgd"; }'
+  file train/config/config.h 'std::string strategy = "easgd", compress = "topk:0.01";'
   file train/help.cpp 'Field{"--strategy", "such as easgd"};  // if (name == "easgd")' \
     'if (codec == "none") return;' 'throw ConfigError("--compress topk: leave it out");'
   check
@@ -58,7 +58,7 @@ test_another_member_counts_as_anybody() {
 }
 
 test_a_list_that_moved_is_noticed() {
-  file pipeline/schedule.cpp '// nothing'
+  file mesh/schedule.cpp '// nothing'
   check
   expect_status 1
   expect_in "$err" 'no member is declared in src/trireme/pipeline'

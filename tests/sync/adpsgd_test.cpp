@@ -2,7 +2,7 @@
 #include <thread>
 
 #include "tests/sync/loop.h"
-#include "trireme/sync/graph.h"
+#include "trireme/sync/strategies/graph.h"
 
 namespace trireme::sync::test {
 namespace {

@@ -1,5 +1,5 @@
 // Requests between two ranks, and tickets on top of them, over every transport.
-#include "trireme/sync/answering.h"
+#include "trireme/sync/exchange/answering.h"
 
 #include <gmock/gmock.h>
 
@@ -9,8 +9,8 @@
 
 #include "tests/collective/worlds.h"
 #include "trireme/base/error.h"
-#include "trireme/collective/communicator_impl.h"
-#include "trireme/sync/tickets.h"
+#include "trireme/collective/run/communicator_impl.h"
+#include "trireme/sync/exchange/tickets.h"
 
 namespace trireme::sync {
 namespace {

@@ -19,7 +19,7 @@ std::string error_of(std::string_view text) {
 }
 
 TEST(Choice, DefaultsOfAllParse) {
-  for (const Kind& kind : strategies()) {
+  for (const StrategyKind& kind : strategies()) {
     const auto choice = Choice::parse(kind.name);
     EXPECT_EQ(choice.kind, &kind);
     EXPECT_EQ(Choice::parse(choice.text()).text(), choice.text());
@@ -43,7 +43,7 @@ TEST(Choice, ReadsSettings) {
 TEST(Choice, WrongNamesListAll) {
   for (const char* wrong : {"", "locl-sgd", "Allreduce", "local-sgd ", ":H=3"}) {
     const auto error = error_of(wrong);
-    for (const Kind& kind : strategies()) EXPECT_THAT(error, HasSubstr(kind.name)) << wrong;
+    for (const StrategyKind& kind : strategies()) EXPECT_THAT(error, HasSubstr(kind.name)) << wrong;
   }
 }
 

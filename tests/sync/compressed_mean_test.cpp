@@ -5,8 +5,8 @@
 
 #include "tests/net/worlds.h"
 #include "tests/sanitized.h"
-#include "trireme/collective/communicator_impl.h"
-#include "trireme/sync/compressed_mean.h"
+#include "trireme/collective/run/communicator_impl.h"
+#include "trireme/sync/exchange/compressed_mean.h"
 
 namespace trireme::sync {
 namespace {
@@ -19,7 +19,7 @@ const std::vector<compress::Tensor> kTensors{
 constexpr std::size_t kCount = 700 + 64 * 48 + 3001;
 
 // With enough of a tensor in a message for a short test.
-std::string shortened(const compress::Kind& kind) {
+std::string shortened(const compress::CodecKind& kind) {
   std::string text(kind.name);
   for (const Setting& setting : kind.settings) {
     if (setting.name == "fraction") text += text == kind.name ? ":fraction=0.2" : ",fraction=0.2";
@@ -150,8 +150,8 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
       CompressedMean mean(comm, kTensors, {.rules = {shortened(kind)}}, Op::avg);
       std::vector<std::unique_ptr<compress::Codec>> same;  // to know what was encoded, in the same way
       for (const auto& tensor : kTensors) {
-        compress::Surroundings around{.rank = comm.rank(), .workers = kRanks};
-        same.push_back(compress::Rules(shortened(kind)).of(tensor).make(tensor, around));
+        compress::Context context{.rank = comm.rank(), .workers = kRanks};
+        same.push_back(compress::Rules(shortened(kind)).of(tensor).make(tensor, context));
       }
       auto x = inputs(comm.rank());
       std::size_t terms = 0, slots = 0, codes = 0, gathered = 0, at = 0;
@@ -159,18 +159,18 @@ TEST(MeansOnTheWire, BytesAreTheFormulas) {
         const std::span<const float> mine(x.data() + at, kTensors[k].count);
         at += kTensors[k].count;
         auto& codec = *same[k];
-        switch (codec.road()) {
-          case compress::Road::sum:
+        switch (codec.aggregation()) {
+          case compress::Aggregation::sum:
             for (int round = 0; round < codec.rounds(); ++round)
               terms += codec.terms(round) * size_of(codec.term_type());
             break;
-          case compress::Road::scatter:
+          case compress::Aggregation::scatter:
             for (const auto& code : {shortened(kind), std::string(kind.again)}) {
               const auto count = share_of(mine.size(), codec.block(), kRanks, 0).count;
               slots += (code.empty() ? codec : *compress::Choice::parse(code).make({"", count}, {})).most_bytes(count);
             }
             break;
-          case compress::Road::gather: {
+          case compress::Aggregation::gather: {
             std::vector<std::byte> message(codec.most_bytes(mine.size()));
             codes += codec.encode(0, mine, message.data(), nullptr);
             ++gathered;

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<std::string> names() {
   std::vector<std::string> all;
-  for (const Kind& kind : strategies()) all.emplace_back(kind.name);
+  for (const StrategyKind& kind : strategies()) all.emplace_back(kind.name);
   return all;
 }
 

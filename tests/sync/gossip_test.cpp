@@ -1,6 +1,6 @@
 // The synchronous gossips against plain sequential re-implementations, and what they promise of means.
 #include "tests/sync/loop.h"
-#include "trireme/sync/graph.h"
+#include "trireme/sync/strategies/graph.h"
 
 namespace trireme::sync::test::gossip_test {
 namespace {

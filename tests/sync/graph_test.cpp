@@ -1,5 +1,5 @@
 // Mixing matrices of all graphs and many sizes.
-#include "trireme/sync/graph.h"
+#include "trireme/sync/strategies/graph.h"
 
 #include <gmock/gmock.h>
 

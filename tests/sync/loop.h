@@ -13,16 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "trireme/collective/communicator.h"
-#include "trireme/collective/communicator_impl.h"
-#include "trireme/net/inproc.h"
-#include "trireme/ps/coordinator.h"
-#include "trireme/ps/server.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/collective/run/communicator_impl.h"
+#include "trireme/net/memory/inproc.h"
+#include "trireme/ps/coordinator/coordinator.h"
+#include "trireme/ps/server/server.h"
 #include "trireme/sync/clip.h"
-#include "trireme/sync/flat_exchange.h"
-#include "trireme/sync/hogwild.h"
+#include "trireme/sync/exchange/flat_exchange.h"
 #include "trireme/sync/run_step.h"
 #include "trireme/sync/strategies.h"
+#include "trireme/sync/strategies/hogwild.h"
 
 namespace trireme::sync::test {
 

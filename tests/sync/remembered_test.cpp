@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "trireme/collective/communicator_impl.h"
-#include "trireme/sync/remembered.h"
+#include "trireme/collective/run/communicator_impl.h"
+#include "trireme/sync/exchange/remembered.h"
 
 namespace trireme::sync::remembered_test {
 namespace {
@@ -34,7 +34,7 @@ std::vector<float> step(CompressedMean& mean, Communicator& world, int round) {
 }
 
 TEST(Remembered, AsManyWorkersGoOnExactly) {
-  for (const compress::Kind& kind : compress::codecs()) {
+  for (const compress::CodecKind& kind : compress::codecs()) {
     run_threads(2, [&](Communicator& world) {
       const auto codes = codes_of(std::string(kind.name));
       CompressedMean through(world, kTensors, codes, Op::sum);

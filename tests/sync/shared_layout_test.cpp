@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "trireme/collective/least_sent.h"
-#include "trireme/sync/bucket_layout.h"
-#include "trireme/sync/rehearsal.h"
-#include "trireme/sync/step_notes.h"
-#include "trireme/sync/turn.h"
+#include "trireme/sync/exchange/bucket_layout.h"
+#include "trireme/sync/exchange/rehearsal.h"
+#include "trireme/sync/exchange/step_notes.h"
+#include "trireme/sync/exchange/turn.h"
 
 namespace trireme::sync {
 namespace {

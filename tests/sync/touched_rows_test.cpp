@@ -1,4 +1,4 @@
-#include "trireme/sync/touched_rows.h"
+#include "trireme/sync/exchange/touched_rows.h"
 
 #include <gmock/gmock.h>
 

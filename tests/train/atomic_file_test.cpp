@@ -1,4 +1,4 @@
-#include "trireme/train/atomic_file.h"
+#include "trireme/base/files/atomic_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,10 +18,10 @@ namespace {
 using testing::HasSubstr;
 
 // Runs `body` in a child; its return value is the child's exit code.
-template <typename Body>
-int in_child(Body body) {
+template <typename MeshModel>
+int in_child(MeshModel model) {
   pid_t child = ::fork();
-  if (child == 0) ::_exit(body());
+  if (child == 0) ::_exit(model());
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -1,4 +1,4 @@
-#include "trireme/train/checkpoints.h"
+#include "trireme/train/checkpoint/checkpoints.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 
 #include "tests/train/scratch_folder.h"
 #include "trireme/base/error.h"
-#include "trireme/train/safetensors.h"
+#include "trireme/train/checkpoint/safetensors.h"
 
 namespace trireme::train {
 namespace {

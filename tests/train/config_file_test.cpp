@@ -7,7 +7,7 @@
 
 #include "tests/train/scratch_folder.h"
 #include "trireme/base/error.h"
-#include "trireme/train/config.h"
+#include "trireme/train/config/config.h"
 
 namespace trireme::train {
 namespace {

@@ -1,5 +1,5 @@
 // Runs that learned nothing are told from those that did.
-#include "trireme/train/divergence.h"
+#include "trireme/train/objective/divergence.h"
 
 #include <gtest/gtest.h>
 

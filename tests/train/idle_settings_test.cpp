@@ -1,5 +1,5 @@
 // Settings that do nothing under others are known, and those that do something are left alone.
-#include "trireme/train/idle_settings.h"
+#include "trireme/train/config/idle_settings.h"
 
 #include <gtest/gtest.h>
 

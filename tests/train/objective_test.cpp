@@ -1,5 +1,5 @@
 // Losses and metrics against LibTorch and numbers computed by hand.
-#include "trireme/train/objective.h"
+#include "trireme/train/objective/objective.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "trireme/train/optimizer.h"
+#include "trireme/train/optimizers/optimizer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

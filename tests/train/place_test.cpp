@@ -3,8 +3,8 @@
 
 #include <thread>
 
-#include "trireme/net/cores.h"
-#include "trireme/train/workload.h"
+#include "trireme/base/cores.h"
+#include "trireme/train/learner/workload.h"
 
 namespace trireme::train {
 namespace {
@@ -14,14 +14,14 @@ int cores_after(const Config& config, int workers) {
   int left = 0;
   std::jthread([&] {
     take_place(config, 0, workers);
-    const auto cores = net::own_cores();
+    const auto cores = own_cores();
     left = CPU_COUNT(&cores);
   });
   return left;
 }
 
 TEST(Place, WorkersThatFillTheHostKeepToTheirShare) {
-  const int cores = net::usable_cores();
+  const int cores = usable_cores();
   Config config;
   config.threads = 1;
   EXPECT_EQ(cores_after(config, cores), 1);
@@ -32,7 +32,7 @@ TEST(Place, WorkersThatFillTheHostKeepToTheirShare) {
 }
 
 TEST(Place, OthersGoWhereTheKernelPutsThem) {
-  const int cores = net::usable_cores();
+  const int cores = usable_cores();
   Config config;
   config.threads = 1;
   EXPECT_EQ(cores_after(config, 2 * cores), cores) << "more of them than cores";

@@ -1,4 +1,4 @@
-#include "trireme/train/safetensors.h"
+#include "trireme/train/checkpoint/safetensors.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 
 #include "tests/train/scratch_folder.h"
 #include "trireme/base/error.h"
-#include "trireme/train/checksum.h"
+#include "trireme/base/files/checksum.h"
 
 namespace trireme::train {
 namespace {

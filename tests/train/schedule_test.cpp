@@ -1,4 +1,4 @@
-#include "trireme/train/schedule.h"
+#include "trireme/train/config/schedule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,13 +15,13 @@ using ::testing::HasSubstr;
 
 const ScheduleOptions kOptions{.base_lr = 0.4, .total_steps = 100, .steps_per_epoch = 10};
 
-std::vector<double> rates(const Schedule& schedule, const std::vector<std::int64_t>& steps) {
+std::vector<double> rates(const RateSchedule& schedule, const std::vector<std::int64_t>& steps) {
   std::vector<double> rates;
   for (std::int64_t step : steps) rates.push_back(schedule.lr(step));
   return rates;
 }
 
-void expect_rates(const Schedule& schedule, const std::vector<std::pair<std::int64_t, double>>& table) {
+void expect_rates(const RateSchedule& schedule, const std::vector<std::pair<std::int64_t, double>>& table) {
   for (auto [step, rate] : table) EXPECT_NEAR(schedule.lr(step), rate, 1e-12) << "step " << step;
 }
 

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "trireme/base/remove_tree.h"
+#include "trireme/base/files/remove_tree.h"
 
 namespace trireme::train {
 

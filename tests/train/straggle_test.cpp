@@ -1,5 +1,5 @@
 // Slow on purpose, as slow as was asked for.
-#include "trireme/train/straggle.h"
+#include "trireme/train/config/straggle.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -4,9 +4,9 @@
 #include "tests/typos.h"
 #include "trireme/data/open.h"
 #include "trireme/models/model.h"
-#include "trireme/train/config.h"
-#include "trireme/train/optimizer.h"
-#include "trireme/train/schedule.h"
+#include "trireme/train/config/config.h"
+#include "trireme/train/config/schedule.h"
+#include "trireme/train/optimizers/optimizer.h"
 
 namespace trireme::train {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "trireme/base/error.h"
-#include "trireme/plan/together.h"
+#include "trireme/sync/compatibility.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::train {
@@ -158,9 +158,9 @@ TEST_P(Synchronized, IsOneWorkerWithAllBatchesWhereItsRowSaysSo) {
   for (const auto& exact : kind.exact) {
     const auto text = GetParam() + (exact.settings.empty() ? "" : ":" + std::string(exact.settings));
     for (const auto& [name, make] : optimizers()) {
-      if (exact.where == sync::Kind::Exact::Where::plain_sgd && name != "sgd") continue;
+      if (exact.where == sync::StrategyKind::Exact::Where::plain_sgd && name != "sgd") continue;
       for (const double clip : {0.0, 0.2}) {
-        if (exact.where == sync::Kind::Exact::Where::plain_sgd && clip > 0) continue;
+        if (exact.where == sync::StrategyKind::Exact::Where::plain_sgd && clip > 0) continue;
         if (kind.needs_servers && clip == 0 && name == "adagrad") continue;  // the mean comes back: as with clip
         const auto trained = train_by(2, {.strategy = text, .clip = clip, .total_steps = kSteps}, name, kSteps);
         EXPECT_LT(off_by(trained.weights[0], by_one_worker(name, kSteps, clip)), 2e-4)
@@ -193,15 +193,15 @@ TEST(SynchronizedCodes, EveryCodecThatGoesWithAStrategyLearns) {
     std::uint64_t plain = 0;  // without a codec, which comes first
     double gained = 0;
     for (const auto& codec : compress::codecs()) {
-      plan::Together chosen;
+      sync::Combination chosen;
       chosen.strategy = strategy;
       chosen.compress = codec.name;
-      if (plan::refused(chosen)) continue;
+      if (sync::refused(chosen)) continue;
       const SynchronizeOptions options{
           .strategy = strategy, .compress = std::string(codec.name), .steps_per_epoch = 12};
       const auto trained = train_by(2, options, "momentum", 100, {}, kWide);
       if (codec.name == "none") plain = trained.bytes;
-      if (codec.error != compress::Kind::Error::no_such) {
+      if (codec.error != compress::CodecKind::Error::no_such) {
         EXPECT_LT(trained.bytes, plain) << strategy << ", " << codec.name;
       }
       if (codec.name == "none") gained = trained.before - trained.after;

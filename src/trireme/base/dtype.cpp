@@ -4,8 +4,8 @@
 #include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/text.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/text.h"
 
 namespace trireme {
 namespace {

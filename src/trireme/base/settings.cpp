@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/split.h"
-#include "trireme/base/text.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/split.h"
+#include "trireme/base/text/text.h"
 
 namespace trireme {
 namespace {

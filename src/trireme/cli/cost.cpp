@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
-#include "trireme/base/units.h"
+#include "trireme/base/text/size.h"
+#include "trireme/base/text/units.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/cost_table.h"
 #include "trireme/cli/terminal.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 
 namespace trireme::cli {
 namespace {

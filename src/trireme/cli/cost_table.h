@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/collective/differences.h"
+#include "trireme/collective/cost/differences.h"
 
 namespace trireme::cli {
 

@@ -8,7 +8,7 @@
 #include "trireme/base/error.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/terminal.h"
-#include "trireme/plan/difference.h"
+#include "trireme/cluster/diff/difference.h"
 
 namespace trireme::cli {
 namespace {
@@ -18,31 +18,31 @@ struct DiffOptions {
   bool json = false;
 };
 
-plan::Difference difference_of(const DiffOptions& options) {
+cluster::Difference difference_of(const DiffOptions& options) {
   if (!options.measured.empty()) {
-    const auto predicted = plan::load_account(options.predicted);
-    const auto measured = plan::load_account(options.measured);
+    const auto predicted = cluster::load_account(options.predicted);
+    const auto measured = cluster::load_account(options.measured);
     if (predicted.measured && !measured.measured) {
       throw ConfigError(
           fmt::format("{0} is a {1} and {2} a {3}: the prediction comes first; write: trireme diff {2} {0}",
                       options.predicted, predicted.kind, options.measured, measured.kind));
     }
-    return plan::compare(predicted, measured);
+    return cluster::compare(predicted, measured);
   }
-  auto own = plan::own_prediction(options.predicted);
+  auto own = cluster::own_prediction(options.predicted);
   if (!own) {
     throw ConfigError(fmt::format("{} holds no prediction of itself; write: trireme diff predicted.json run.json",
                                   options.predicted));
   }
-  return plan::compare(*own, plan::load_account(options.predicted));
+  return cluster::compare(*own, cluster::load_account(options.predicted));
 }
 
 void diff(const DiffOptions& options) {
   const auto difference = difference_of(options);
   if (options.json) {
-    fmt::print("{}\n", plan::to_json(difference).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
+    fmt::print("{}\n", cluster::to_json(difference).dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    fmt::print("{}", plan::to_text(difference, standard_output().width));
+    fmt::print("{}", cluster::to_text(difference, standard_output().width));
   }
 }
 

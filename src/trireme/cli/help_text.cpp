@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "trireme/base/text.h"
+#include "trireme/base/text/text.h"
 
 namespace trireme::cli {
 namespace {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "trireme/base/error.h"
-#include "trireme/base/file_limit.h"
-#include "trireme/base/text.h"
+#include "trireme/base/files/file_limit.h"
+#include "trireme/base/text/text.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/overview.h"

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "trireme/base/available_memory.h"
-#include "trireme/base/text.h"
+#include "trireme/base/cores.h"
+#include "trireme/base/text/text.h"
 #include "trireme/cli/runs_under_way.h"
-#include "trireme/net/cores.h"
 
 namespace trireme::cli {
 namespace {
@@ -123,7 +123,7 @@ std::string runs(int width) {
 
 std::string overview(const std::string& program, int width) {
   std::string out = labelled("", 0, "Trireme: distributed deep-learning training for C++ on LibTorch", width) + "\n";
-  const int cores = net::usable_cores();
+  const int cores = usable_cores();
   out += labelled("host", kLabel,
                   fmt::format("{}, {} core{}, {}, {}", processor(), cores, cores == 1 ? "" : "s", memory(), gpus()),
                   width);

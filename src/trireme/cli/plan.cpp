@@ -8,19 +8,19 @@
 #include <string>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
-#include "trireme/base/split.h"
-#include "trireme/cli/bench/crew.h"
+#include "trireme/base/text/size.h"
+#include "trireme/base/text/split.h"
+#include "trireme/cli/bench/rank_group.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/output_file.h"
 #include "trireme/cli/plan_table.h"
 #include "trireme/cli/program.h"
 #include "trireme/cli/terminal.h"
 #include "trireme/cli/torch_commands.h"
-#include "trireme/collective/communicator.h"
+#include "trireme/cluster/planner/plan_file.h"
+#include "trireme/cluster/planner/search.h"
+#include "trireme/collective/run/communicator.h"
 #include "trireme/compress/codecs.h"
-#include "trireme/plan/plan_file.h"
-#include "trireme/plan/search.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::cli {
@@ -52,7 +52,7 @@ std::vector<std::string> split_choices(const std::string& text, const std::vecto
 // A profile measured by `trireme profile`, in a file that goes away.
 class Measured {
  public:
-  Measured(const PlanOptions& options, const std::vector<std::string>& flags, const plan::Cluster& cluster) {
+  Measured(const PlanOptions& options, const std::vector<std::string>& flags, const cluster::Cluster& cluster) {
     const int cores = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
     std::vector<std::string> command{
         "profile", "--model", options.model, "--workers", std::to_string(std::min(cluster.nodes[0].workers, cores)),
@@ -66,9 +66,9 @@ class Measured {
   bench::TemporaryFolder folder_;  // goes too where measuring fails and there is no Measured
 };
 
-plan::Question question_of(const PlanOptions& options) {
-  plan::Question question;
-  question.objective = plan::parse_objective(options.objective);
+cluster::Question question_of(const PlanOptions& options) {
+  cluster::Question question;
+  question.objective = cluster::parse_objective(options.objective);
   question.space.strategies = split_choices(options.strategies, sync::strategies());
   question.space.codecs = split_choices(options.codecs, compress::codecs());
   question.space.algorithms = words_of(options.algorithms);
@@ -93,35 +93,35 @@ plan::Question question_of(const PlanOptions& options) {
   return question;
 }
 
-void load_profile(const CLI::App& command, const PlanOptions& options, plan::Question& question) {
+void load_profile(const CLI::App& command, const PlanOptions& options, cluster::Question& question) {
   if (options.profile.empty() == options.model.empty()) {
     throw ConfigError("plan needs either --profile FILE or --model NAME, which is profiled here first");
   }
   if (!options.profile.empty()) {
-    question.profile = plan::load_profile(options.profile);
+    question.profile = cluster::load_profile(options.profile);
     return;
   }
   const Measured measured(options, command.remaining(), question.cluster);
-  question.profile = plan::load_profile(measured.path());
+  question.profile = cluster::load_profile(measured.path());
 }
 
-plan::Progress progress_of(const PlanOptions& options) {
+cluster::Progress progress_of(const PlanOptions& options) {
   if (options.json || options.quiet || isatty(STDERR_FILENO) != 1) return {};
   return [](std::size_t judged, std::size_t of) {
     if (judged % 10 == 1) fmt::print(stderr, "\r\x1b[Ksimulated {} of at most {} plans", judged, of);
   };
 }
 
-void save(const PlanOptions& options, const plan::Question& question, const plan::Found& found) {
-  plan::PlanFile file;
-  file.objective = std::string(plan::name(question.objective));
+void save(const PlanOptions& options, const cluster::Question& question, const cluster::Found& found) {
+  cluster::PlanFile file;
+  file.objective = std::string(cluster::name(question.objective));
   file.model = question.profile.model;
   file.profile = options.profile;
   file.cluster = options.cluster;
   file.chosen = found.options.front();
   file.prediction = found.prediction;
   file.alternatives.assign(found.options.begin() + 1, found.options.end());
-  plan::save_plan(file, options.out);
+  cluster::save_plan(file, options.out);
 }
 
 void run(const CLI::App& command, const PlanOptions& options) {
@@ -130,10 +130,10 @@ void run(const CLI::App& command, const PlanOptions& options) {
   }
   auto question = question_of(options);
   if (!options.out.empty()) check_output(options.out, "--output");
-  question.cluster = plan::load_cluster(options.cluster);
+  question.cluster = cluster::load_cluster(options.cluster);
   load_profile(command, options, question);
   const auto progress = progress_of(options);
-  const auto found = plan::search(question, progress);
+  const auto found = cluster::search(question, progress);
   if (progress) fmt::print(stderr, "\r\x1b[K");
   if (!options.out.empty()) save(options, question, found);
   if (options.json) {

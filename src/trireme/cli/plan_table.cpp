@@ -7,16 +7,16 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "trireme/base/bytes_text.h"
-#include "trireme/base/size.h"
-#include "trireme/base/text.h"
-#include "trireme/plan/mesh_choice.h"
-#include "trireme/plan/plan_file.h"
+#include "trireme/base/text/bytes_text.h"
+#include "trireme/base/text/size.h"
+#include "trireme/base/text/text.h"
+#include "trireme/cluster/planner/plan_file.h"
+#include "trireme/mesh/choice/mesh_choice.h"
 
 namespace trireme::cli {
 namespace {
 
-using plan::Option;
+using cluster::Option;
 
 std::string setting(const Option& option, std::string_view key) {
   for (const auto& [name, value] : option.settings) {
@@ -35,13 +35,13 @@ std::string long_time(double seconds) {
   return seconds >= 86400 ? fmt::format("{:.1f} days", seconds / 86400) : duration_text(seconds);
 }
 
-std::vector<Column> columns_of(plan::Objective objective, bool priced) {
+std::vector<Column> columns_of(cluster::Objective objective, bool priced) {
   std::vector<Column> columns{{"workers", 9, [](const Option& o) { return setting(o, "run.workers"); }},
                               {"step", 11, [](const Option& o) { return format_seconds(o.step_s); }},
                               {"samples/s", 11, [](const Option& o) { return grouped(o.samples_per_s); }},
                               {"memory", 11, [](const Option& o) { return bytes_text(o.memory_bytes); }},
                               {"sent/step", 11, [](const Option& o) { return bytes_text(o.bytes_per_step); }}};
-  if (objective != plan::Objective::step) {
+  if (objective != cluster::Objective::step) {
     columns.push_back({"to accuracy", 13, [](const Option& o) { return long_time(o.seconds_to_accuracy); }});
   }
   if (priced)
@@ -62,7 +62,7 @@ std::string how_text(const Option& option) {
   if (const auto codec = setting(option, "sync.compress"); codec != "none") text += ", " + codec;
   if (const auto mesh = setting(option, "parallel.mesh"); !mesh.empty()) {
     text += "; mesh " + mesh;
-    if (plan::parse_mesh(mesh).pipe > 1) {
+    if (mesh::parse_mesh(mesh).pipe > 1) {
       text += fmt::format(", {}, {} micro-batches", setting(option, "parallel.pipeline"),
                           setting(option, "parallel.micro_batches"));
     }
@@ -75,7 +75,7 @@ std::string how_text(const Option& option) {
                             setting(option, "exchange.bucket_plan"), lanes, lanes == "1" ? "" : "s");
 }
 
-std::string plan_table(const plan::Found& found, plan::Objective objective, int width) {
+std::string plan_table(const cluster::Found& found, cluster::Objective objective, int width) {
   constexpr int kNumber = 3, kIndent = 5;
   const bool priced = std::ranges::any_of(found.options, [](const Option& o) { return o.price > 0; });
   const auto columns = columns_of(objective, priced);
@@ -98,14 +98,14 @@ std::string plan_table(const plan::Found& found, plan::Objective objective, int 
   return out;
 }
 
-nlohmann::ordered_json plan_json(const plan::Found& found, plan::Objective objective) {
-  nlohmann::ordered_json json{{"objective", plan::name(objective)},
+nlohmann::ordered_json plan_json(const cluster::Found& found, cluster::Objective objective) {
+  nlohmann::ordered_json json{{"objective", cluster::name(objective)},
                               {"considered", found.considered},
                               {"simulated", found.judged},
                               {"options", nlohmann::ordered_json::array()},
                               {"left_out", nlohmann::ordered_json::array()},
                               {"notes", found.notes}};
-  for (const auto& option : found.options) json["options"].push_back(plan::to_json(option));
+  for (const auto& option : found.options) json["options"].push_back(cluster::to_json(option));
   for (const auto& one : found.left_out) json["left_out"].push_back({{"plans", one.plans}, {"why", one.why}});
   return json;
 }

@@ -13,8 +13,8 @@
 #include <iostream>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/text.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/text.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/help_text.h"
 #include "trireme/cli/terminal.h"

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/program.h"
-#include "trireme/net/launch/launch.h"
+#include "trireme/launch/launch.h"
 
 namespace trireme::cli {
 namespace {
@@ -20,7 +20,7 @@ struct RunOptions {
   std::string hosts{net::kNoHosts}, bandwidth{net::kNoLimit}, latency{net::kNoLatency};
   bool no_prefix = false;
   std::vector<std::string> words;
-  net::LaunchSpec spec;
+  launch::LaunchSpec spec;
 };
 
 double seconds(const std::string& text, const char* flag, bool may_be_zero) {
@@ -39,11 +39,11 @@ void run(const CLI::App& command, RunOptions& options) {
     // It may be the program's own, where -- was forgotten.
     if (!before_dashes || said.find("did you mean") != said.npos) throw ConfigError(said);
   }
-  net::LaunchSpec& spec = options.spec;
+  launch::LaunchSpec& spec = options.spec;
   spec.command = words_after_dashes(options.words);
   if (spec.command.empty()) throw ConfigError("run: no program; write trireme run -n 4 -- PROGRAM ARGS");
   constexpr int kMostNodes = 1 << 16;
-  spec.workers = static_cast<int>(parse_integer(options.workers, "-n", 1, net::kMostWorkers));
+  spec.workers = static_cast<int>(parse_integer(options.workers, "-n", 1, launch::kMostWorkers));
   spec.nodes = static_cast<int>(parse_integer(options.nodes, "--nnodes", 1, kMostNodes));
   if (spec.nodes > 1 && options.node.empty()) {
     throw ConfigError(
@@ -56,8 +56,8 @@ void run(const CLI::App& command, RunOptions& options) {
   spec.grace_s = seconds(options.grace, "--grace", true);
   spec.timeout_s = seconds(options.timeout, "--timeout", false);
   spec.silence_s = seconds(options.silence, "--heartbeat-timeout", false);
-  spec.output = options.no_prefix ? net::Output::lines : net::Output::prefix;
-  auto result = net::launch(spec);
+  spec.output = options.no_prefix ? launch::Output::lines : launch::Output::prefix;
+  auto result = launch::launch(spec);
   if (!result.failure.empty()) fmt::print(stderr, "{}: {}\n", spec.name, result.failure);
   if (result.exit_code != 0) throw Exit{result.exit_code};
 }

@@ -13,7 +13,7 @@
 #include <set>
 #include <sstream>
 
-#include "trireme/base/text.h"
+#include "trireme/base/text/text.h"
 
 namespace trireme::cli {
 namespace {

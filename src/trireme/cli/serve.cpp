@@ -8,14 +8,14 @@
 #include <thread>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/refuse.h"
-#include "trireme/net/environment.h"
+#include "trireme/net/join/environment.h"
 #include "trireme/net/socket.h"
-#include "trireme/ps/coordinator.h"
-#include "trireme/ps/endpoint.h"
-#include "trireme/ps/server.h"
+#include "trireme/ps/coordinator/coordinator.h"
+#include "trireme/ps/server/server.h"
+#include "trireme/ps/wire/endpoint.h"
 
 namespace trireme::cli {
 namespace {

@@ -7,17 +7,17 @@
 #include <string>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
-#include "trireme/base/split.h"
+#include "trireme/base/text/size.h"
+#include "trireme/base/text/split.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/output_file.h"
 #include "trireme/cli/refuse.h"
-#include "trireme/collective/communicator.h"
+#include "trireme/cluster/sim/job/simulate.h"
+#include "trireme/collective/run/communicator.h"
 #include "trireme/compress/rules.h"
-#include "trireme/pipeline/schedule.h"
-#include "trireme/plan/hybrids.h"
-#include "trireme/plan/mesh_shape.h"
-#include "trireme/plan/simulate.h"
+#include "trireme/mesh/hybrids.h"
+#include "trireme/mesh/mesh_shape.h"
+#include "trireme/mesh/schedule.h"
 
 namespace trireme::cli {
 namespace {
@@ -25,13 +25,13 @@ namespace {
 struct SimulateOptions {
   std::string cluster, profile, strategy = "allreduce", exchange = "auto", mesh, hybrid = "none", trace, out;
   std::string servers = "0", lanes = "1", seed = "1";
-  plan::Job job;
+  cluster::Job job;
   int micro_batches = 0;
   bool json = false, still = false;
 };
 
-plan::Job job_of(const SimulateOptions& options, const plan::Profile& profile) {
-  plan::Job job = options.job;
+cluster::Job job_of(const SimulateOptions& options, const cluster::Profile& profile) {
+  cluster::Job job = options.job;
   job.profile = &profile;
   job.servers = static_cast<int>(parse_integer(options.servers, "--servers", 0, 4096));
   job.lanes = static_cast<int>(parse_integer(options.lanes, "--lanes", 1, kMostLanes));
@@ -40,45 +40,45 @@ plan::Job job_of(const SimulateOptions& options, const plan::Profile& profile) {
   job.trace = !options.trace.empty();
   job.noise = !options.still;
   if (options.exchange != "auto") {
-    job.turn = options.exchange == "inline" ? plan::Job::Turn::in_line : plan::Job::Turn::background;
+    job.turn = options.exchange == "inline" ? cluster::Job::Turn::in_line : cluster::Job::Turn::background;
   }
-  const auto& hybrid = plan::find_hybrid(options.hybrid);
+  const auto& hybrid = mesh::find_hybrid(options.hybrid);
   job.hybrid = hybrid.gathers_batch;
   const std::string mesh = options.mesh.empty() ? std::string(hybrid.mesh) : options.mesh;
   if (!hybrid.strategy.empty() && options.strategy == SimulateOptions().strategy) {
     job.strategy = sync::Choice::parse(hybrid.strategy);
   }
   if (!mesh.empty()) {
-    job.mesh = plan::parse_mesh(mesh);
+    job.mesh = mesh::parse_mesh(mesh);
     if (job.workers == 0) job.workers = job.mesh.size();
   }
-  const int usual = job.mesh.pipe > 1 ? plan::kMicroBatches : 1;
+  const int usual = job.mesh.pipe > 1 ? mesh::kMicroBatches : 1;
   job.micro_batches = options.micro_batches > 0 ? options.micro_batches : usual;
   return job;
 }
 
 std::vector<std::string> hybrid_names() {
   std::vector<std::string> names;
-  for (const auto& one : plan::hybrids()) names.emplace_back(one.name);
+  for (const auto& one : mesh::hybrids()) names.emplace_back(one.name);
   return names;
 }
 
 // "alexnet: convolutions replicated, the rest split; …"
 std::string hybrid_help() {
   std::string text;
-  for (const auto& one : plan::hybrids()) {
+  for (const auto& one : mesh::hybrids()) {
     if (!one.summary.empty()) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", one.name, one.summary);
   }
   return text;
 }
 
 // What the job does nothing with.
-void refuse_idle(const CLI::App& command, const SimulateOptions& options, const plan::Job& job) {
+void refuse_idle(const CLI::App& command, const SimulateOptions& options, const cluster::Job& job) {
   const auto& strategy = *job.strategy.kind;
   if (!strategy.needs_servers) {
     refuse_given(command, {"--servers"}, fmt::format("{} has no servers; leave it out", strategy.name));
   }
-  const bool on_mesh = !job.hybrid && (!options.mesh.empty() || !plan::find_hybrid(options.hybrid).mesh.empty());
+  const bool on_mesh = !job.hybrid && (!options.mesh.empty() || !mesh::find_hybrid(options.hybrid).mesh.empty());
   if (on_mesh) {
     refuse_given(command, {"--servers"}, "on a mesh there is one with each worker; leave it out");
     pipelines::find_kind(job.schedule);
@@ -87,7 +87,7 @@ void refuse_idle(const CLI::App& command, const SimulateOptions& options, const 
   }
 }
 
-void check_rules(const std::string& rules, const plan::Profile& profile) {
+void check_rules(const std::string& rules, const cluster::Profile& profile) {
   std::vector<std::string> names;
   for (const auto& gradient : profile.gradients) names.push_back(gradient.name);
   compress::Rules("none", rules).check_patterns(names, profile.file);
@@ -95,7 +95,7 @@ void check_rules(const std::string& rules, const plan::Profile& profile) {
 
 std::string ms(double seconds) { return fmt::format("{:.3f} ms", 1e3 * seconds); }
 
-void print_breakdown(const plan::Simulated& result) {
+void print_breakdown(const cluster::Simulated& result) {
   const auto& mean = result.breakdown_s;
   fmt::print("  forward {}, backward {}, exposed {}, optimizer {}, other {}\n", ms(mean.forward), ms(mean.backward),
              ms(mean.exposed), ms(mean.optimizer), ms(mean.other));
@@ -106,9 +106,9 @@ void print_breakdown(const plan::Simulated& result) {
              ms(parts.latency), ms(parts.bandwidth), ms(parts.queueing), ms(parts.waiting), ms(parts.coding));
 }
 
-void print_workers(const plan::Simulated& result) {
+void print_workers(const cluster::Simulated& result) {
   if (result.workers.size() < 2) return;
-  auto waits = [](const plan::WorkerTimes& worker) {
+  auto waits = [](const cluster::WorkerTimes& worker) {
     return worker.wait_s / std::max(1.0, static_cast<double>(worker.steps));
   };
   const auto [least, most] =
@@ -124,7 +124,7 @@ void print_workers(const plan::Simulated& result) {
   fmt::print("  staleness: mean {:.2f}, most {}\n", sum / std::max(1.0, count), result.stale.rbegin()->first);
 }
 
-void print_text(const plan::Simulated& result) {
+void print_text(const cluster::Simulated& result) {
   const auto steps = std::max<std::size_t>(1, result.step_ends.size());
   fmt::print("{}, compression {}\n", result.strategy, result.compress);
   fmt::print("step {}, {:.1f} samples/s ({} steps simulated, {})\n", ms(result.step_s), result.samples_per_s, steps,
@@ -144,20 +144,20 @@ void print_text(const plan::Simulated& result) {
 void simulate(const CLI::App& command, const SimulateOptions& options) {
   if (command.count("--trace") > 0) check_output(options.trace, "--trace");
   if (command.count("--out") > 0) check_output(options.out, "--out");
-  const auto cluster = plan::load_cluster(options.cluster);
-  const auto profile = plan::load_profile(options.profile);
+  const auto cluster = cluster::load_cluster(options.cluster);
+  const auto profile = cluster::load_profile(options.profile);
   const auto job = job_of(options, profile);
   refuse_idle(command, options, job);
   check_rules(job.compress_rules, profile);
-  const auto result = plan::simulate(cluster, job);
-  auto predicted = plan::to_json(result);
+  const auto result = cluster::simulate(cluster, job);
+  auto predicted = cluster::to_json(result);
   predicted["cluster"] = options.cluster;
   predicted["profile"] = options.profile;
   predicted["model"] = profile.model;
   const auto text = predicted.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
   if (!options.trace.empty()) {
     std::string trace;
-    plan::trace_text(result.trace, [&](std::string_view part) { trace += part; });
+    trace_text(result.trace, [&](std::string_view part) { trace += part; });
     write_output(options.trace, "--trace", trace);
   }
   if (!options.out.empty()) write_output(options.out, "--out", text + "\n");

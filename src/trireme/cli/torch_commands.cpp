@@ -12,14 +12,14 @@
 
 #include "trireme/base/error.h"
 #include "trireme/cli/memory.h"
-#include "trireme/net/launch/launch.h"
+#include "trireme/launch/launch.h"
 
 namespace trireme::cli {
 
 namespace {
 
 std::string torch_program() {
-  return (std::filesystem::path(net::own_program()).parent_path() / "trireme-torch").string();
+  return (std::filesystem::path(launch::own_program()).parent_path() / "trireme-torch").string();
 }
 
 [[noreturn]] void missing(int error) {

@@ -10,18 +10,18 @@
 
 #include "trireme/base/available_memory.h"
 #include "trireme/base/clock.h"
+#include "trireme/base/cores.h"
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/bench/cores.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/output_file.h"
-#include "trireme/collective/communicator.h"
-#include "trireme/collective/measure.h"
-#include "trireme/net/cores.h"
-#include "trireme/net/emulate/network.h"
-#include "trireme/net/launch/launch.h"
+#include "trireme/cluster/cluster.h"
+#include "trireme/collective/cost/measure.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/launch/launch.h"
+#include "trireme/net/emulated_network.h"
 #include "trireme/net/world.h"
-#include "trireme/plan/cluster.h"
 
 namespace trireme::cli {
 namespace {
@@ -69,10 +69,10 @@ int ranks_of_a_host(int ranks) {
 // What was measured as a cluster for `trireme simulate` and `trireme plan`: the hosts of this job, each with its ranks.
 void write_cluster(const Tuning& tuning, const Communicator& comm, const std::string& path) {
   const int on_each = comm.transport() == "inproc" ? comm.size() : ranks_of_a_host(comm.size());
-  plan::Cluster cluster = plan::host_cluster(on_each, tuning.model);
-  plan::NodeClass& node = cluster.nodes.front();
+  cluster::Cluster cluster = cluster::host_cluster(on_each, tuning.model);
+  cluster::NodeClass& node = cluster.nodes.front();
   node.count = comm.size() / on_each;
-  node.cores = net::usable_cores();
+  node.cores = usable_cores();
   node.memory_bytes = available_memory().value_or(0);
   node.inline_limit = tuning.inline_limit;
   node.shares_memory = comm.transport() != "tcp";
@@ -83,7 +83,7 @@ void write_cluster(const Tuning& tuning, const Communicator& comm, const std::st
   write_output(path, "--cluster",
                fmt::format("# {}, as `trireme tune --cluster` measured it over {} with {} ranks.\n"
                            "# docs/clusters.md says what every key means.\n{}",
-                           machine_fingerprint(), comm.transport(), comm.size(), plan::to_toml(cluster)));
+                           machine_fingerprint(), comm.transport(), comm.size(), cluster::to_toml(cluster)));
 }
 
 // While it lives, this rank is on a core of its own: two that share one for a moment wait for each other a hundred
@@ -147,16 +147,16 @@ void tune(const TuneOptions& options) {
   if (options.transport == "inproc") {
     return run_threads(options.ranks, [&](Communicator& comm) { measure(comm, options); });
   }
-  net::LaunchSpec spec;
+  launch::LaunchSpec spec;
   spec.name = "trireme tune";
-  spec.command = {net::own_program(), "tune"};
+  spec.command = {launch::own_program(), "tune"};
   if (options.dry_run) spec.command.push_back("--dry-run");
   if (options.json) spec.command.push_back("--json");
   if (!options.cluster.empty()) spec.command.insert(spec.command.end(), {"--cluster", options.cluster});
   spec.workers = options.ranks;
   spec.transport = options.transport;
-  spec.output = net::Output::passthrough;
-  auto result = net::launch(spec);
+  spec.output = launch::Output::passthrough;
+  auto result = launch::launch(spec);
   if (result.exit_code == 0) return;
   // A rank that ended by itself has said why.
   if (result.rank >= 0 && result.exit_code < 128) throw Exit{result.exit_code};

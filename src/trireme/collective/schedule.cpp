@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/text.h"
-#include "trireme/collective/phases.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/text.h"
+#include "trireme/collective/schedules/phases.h"
 
 namespace trireme {
 

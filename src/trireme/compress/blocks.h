@@ -9,7 +9,7 @@ namespace trireme::compress {
 
 class BlockCodec : public Codec {
  public:
-  Road road() const override { return Road::scatter; }
+  Aggregation aggregation() const override { return Aggregation::scatter; }
   std::size_t block() const override { return form_.elements; }
   bool joins() const override { return true; }
   std::size_t most_bytes(std::size_t count) const override;

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "trireme/compress/codec.h"
-#include "trireme/compress/kernels.h"
+#include "trireme/compress/kernels/kernels.h"
 
 namespace trireme::compress {
 

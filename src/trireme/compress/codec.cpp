@@ -18,12 +18,12 @@ void Codec::merge(std::span<const std::span<const std::byte>> messages, float fa
 
 // Called for codecs of another road only by mistake.
 std::size_t Codec::terms(int) const {
-  TRIREME_CHECK(road() == Road::sum);
+  TRIREME_CHECK(aggregation() == Aggregation::sum);
   return 0;
 }
-void Codec::give(int, std::span<const float>, std::byte*) { TRIREME_CHECK(road() == Road::sum); }
-void Codec::take(int, const std::byte*, std::span<float>) { TRIREME_CHECK(road() == Road::sum); }
-void Codec::leave(std::span<float>) const { TRIREME_CHECK(road() == Road::sum); }
+void Codec::give(int, std::span<const float>, std::byte*) { TRIREME_CHECK(aggregation() == Aggregation::sum); }
+void Codec::take(int, const std::byte*, std::span<float>) { TRIREME_CHECK(aggregation() == Aggregation::sum); }
+void Codec::leave(std::span<float>) const { TRIREME_CHECK(aggregation() == Aggregation::sum); }
 
 void Codec::keep(StateWriter&) const {}
 void Codec::recall(StateReader& from) {

@@ -34,14 +34,14 @@ struct Tensor {
   int number = 0;         // in the model, the same on every worker
 };
 
-struct Surroundings {
+struct Context {
   std::uint64_t seed = 1;            // the job's, the same on every worker
   int rank = 0, workers = 1;         // whose messages these are, of how many
   std::int64_t steps_per_epoch = 1;  // encodes of a tensor; 0: nobody said
   double momentum = 0;               // of the optimizer, for codecs that take it over
 };
 
-enum class Road { sum, scatter, gather };
+enum class Aggregation { sum, scatter, gather };
 
 // A number that is no number was to be encoded.
 class NotFinite : public DataError {
@@ -59,7 +59,7 @@ class StateReader;
 class Codec {
  public:
   virtual ~Codec() = default;
-  virtual Road road() const = 0;
+  virtual Aggregation aggregation() const = 0;
 
   // ---- Messages ----
 

@@ -3,31 +3,31 @@
 #include <fmt/format.h>
 
 #include "trireme/base/registry.h"
+#include "trireme/compress/codecs/kinds.h"
 #include "trireme/compress/error_feedback.h"
-#include "trireme/compress/kinds.h"
 
 namespace trireme::compress {
 
 namespace {
 
-Registry<Kind>& registry() {
-  static const std::vector<Kind> built_in{
+Registry<CodecKind>& registry() {
+  static const std::vector<CodecKind> built_in{
       none(),   fp16(),      bf16(), int8(),  qsgd(),     terngrad(), sign(),
       onebit(), threshold(), topk(), randk(), adaptive(), dgc(),      powersgd(),
   };
-  static Registry<Kind> all("codec", built_in);
+  static Registry<CodecKind> all("codec", built_in);
   return all;
 }
 
-bool may_feed_back(const Kind& kind) {
-  return kind.error == Kind::Error::fed_back || kind.error == Kind::Error::dropped;
+bool may_feed_back(const CodecKind& kind) {
+  return kind.error == CodecKind::Error::fed_back || kind.error == CodecKind::Error::dropped;
 }
 
 // The settings of all codecs, for as long as their names are looked at.
-const std::vector<Setting>& kept_settings_of(const Kind& kind) {
+const std::vector<Setting>& kept_settings_of(const CodecKind& kind) {
   static const std::vector<std::vector<Setting>> all = [] {
     std::vector<std::vector<Setting>> lists;
-    for (const Kind& one : codecs()) lists.push_back(settings_of(one));
+    for (const CodecKind& one : codecs()) lists.push_back(settings_of(one));
     return lists;
   }();
   return all[static_cast<std::size_t>(&kind - codecs().data())];
@@ -35,13 +35,13 @@ const std::vector<Setting>& kept_settings_of(const Kind& kind) {
 
 }  // namespace
 
-const std::vector<Kind>& codecs() { return registry().all(); }
-void add_codec(Kind kind) { registry().add(std::move(kind)); }
+const std::vector<CodecKind>& codecs() { return registry().all(); }
+void add_codec(CodecKind kind) { registry().add(std::move(kind)); }
 
-std::vector<Setting> settings_of(const Kind& kind) {
+std::vector<Setting> settings_of(const CodecKind& kind) {
   auto settings = kind.settings;
   if (may_feed_back(kind)) {
-    settings.push_back({"ef", kind.error == Kind::Error::fed_back ? "on" : "off",
+    settings.push_back({"ef", kind.error == CodecKind::Error::fed_back ? "on" : "off",
                         "what a message lacks is added to the next", one_of({"on", "off"})});
   }
   return settings;
@@ -49,14 +49,14 @@ std::vector<Setting> settings_of(const Kind& kind) {
 
 Choice Choice::parse(std::string_view text) {
   const auto [name, given] = split_choice(text);
-  const Kind& kind = find_kind("codec", codecs(), name);
+  const CodecKind& kind = find_kind("codec", codecs(), name);
   return {&kind, Values(fmt::format("codec {}", name), kept_settings_of(kind), given)};
 }
 
 bool Choice::none() const { return kind == codecs().data(); }
 
-std::unique_ptr<Codec> Choice::make(const Tensor& tensor, const Surroundings& around) const {
-  auto codec = kind->make(values, tensor, around);
+std::unique_ptr<Codec> Choice::make(const Tensor& tensor, const Context& context) const {
+  auto codec = kind->make(values, tensor, context);
   if (!may_feed_back(*kind) || values.is("ef", "off")) return codec;
   return std::make_unique<ErrorFeedback>(std::move(codec), tensor.count);
 }

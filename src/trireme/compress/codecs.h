@@ -10,7 +10,7 @@
 
 namespace trireme::compress {
 
-struct Kind {
+struct CodecKind {
   std::string_view name;
   std::string_view summary;  // one line
   // The first may be written as a value alone.
@@ -34,17 +34,17 @@ struct Kind {
   // server can answer with it; given the same first setting. Empty: there is none.
   std::string_view memoryless = {};
   bool matrices_only = false;  // tensors of one row travel uncompressed
-  std::unique_ptr<Codec> (*make)(const Values& values, const Tensor& tensor, const Surroundings& around);
+  std::unique_ptr<Codec> (*make)(const Values& values, const Tensor& tensor, const Context& context);
 };
 
 // All of them, in the order of the documentation; the first is none.
-const std::vector<Kind>& codecs();
+const std::vector<CodecKind>& codecs();
 // One more, before any is chosen. Throws ConfigError for a name that is taken.
-void add_codec(Kind kind);
+void add_codec(CodecKind kind);
 
 // A codec by name, with its settings.
 struct Choice {
-  const Kind* kind = nullptr;
+  const CodecKind* kind = nullptr;
   Values values;
   // Throws ConfigError that lists the valid names, settings or values.
   static Choice parse(std::string_view text);
@@ -52,10 +52,10 @@ struct Choice {
   std::string text() const { return std::string(kind->name) + values.text(); }
   bool none() const;
   // With error feedback around it, where that was chosen.
-  std::unique_ptr<Codec> make(const Tensor& tensor, const Surroundings& around) const;
+  std::unique_ptr<Codec> make(const Tensor& tensor, const Context& context) const;
 };
 
 // The settings a user may write for a codec: its own, and ef.
-std::vector<Setting> settings_of(const Kind& kind);
+std::vector<Setting> settings_of(const CodecKind& kind);
 
 }  // namespace trireme::compress

@@ -14,7 +14,7 @@ class ErrorFeedback : public Codec {
  public:
   ErrorFeedback(std::unique_ptr<Codec> inner, std::size_t count) : inner_(std::move(inner)), error_(count) {}
 
-  Road road() const override { return inner_->road(); }
+  Aggregation aggregation() const override { return inner_->aggregation(); }
   std::size_t most_bytes(std::size_t count) const override { return inner_->most_bytes(count); }
   std::size_t encode(std::size_t offset, std::span<const float> x, std::byte* message, float* left) override;
   void decode(std::span<const std::byte> message, std::span<float> out) const override { inner_->decode(message, out); }

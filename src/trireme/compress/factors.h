@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "trireme/compress/kernels.h"
+#include "trireme/compress/kernels/kernels.h"
 
 namespace trireme::compress {
 

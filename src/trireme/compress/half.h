@@ -8,7 +8,7 @@ namespace trireme::compress {
 class HalfCodec : public Codec {
  public:
   HalfCodec(DType type, std::size_t count, int workers);
-  Road road() const override { return Road::sum; }
+  Aggregation aggregation() const override { return Aggregation::sum; }
 
   bool joins() const override { return true; }
   std::size_t most_bytes(std::size_t count) const override { return 2 * count; }

@@ -9,12 +9,12 @@
 namespace trireme::compress {
 
 // What a tensor's draws begin with: the same on every worker.
-inline std::uint64_t shared_key(const Tensor& tensor, const Surroundings& around) {
-  return mixed(mixed(around.seed) ^ static_cast<std::uint64_t>(tensor.number));
+inline std::uint64_t shared_key(const Tensor& tensor, const Context& context) {
+  return mixed(mixed(context.seed) ^ static_cast<std::uint64_t>(tensor.number));
 }
 // One worker's own.
-inline std::uint64_t own_key(const Tensor& tensor, const Surroundings& around) {
-  return mixed(shared_key(tensor, around) ^ mixed(static_cast<std::uint64_t>(around.rank)));
+inline std::uint64_t own_key(const Tensor& tensor, const Context& context) {
+  return mixed(shared_key(tensor, context) ^ mixed(static_cast<std::uint64_t>(context.rank)));
 }
 
 }  // namespace trireme::compress

@@ -9,7 +9,7 @@
 
 #include "trireme/compress/codec.h"
 #include "trireme/compress/draws.h"
-#include "trireme/compress/sparse_kernels.h"
+#include "trireme/compress/kernels/sparse_kernels.h"
 
 namespace trireme::compress {
 namespace {

@@ -9,7 +9,7 @@ namespace trireme::compress {
 
 class SparseCodec : public Codec {
  public:
-  Road road() const override { return Road::gather; }
+  Aggregation aggregation() const override { return Aggregation::gather; }
   // For the most elements that are sent of so many.
   std::size_t most_bytes(std::size_t count) const final;
   void decode(std::span<const std::byte> message, std::span<float> out) const final;

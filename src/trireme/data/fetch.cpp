@@ -12,10 +12,10 @@
 #include <memory>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/remove_tree.h"
-#include "trireme/base/text.h"
-#include "trireme/data/fetch_convert.h"
+#include "trireme/base/files/remove_tree.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/text.h"
+#include "trireme/data/formats/fetch_convert.h"
 #include "trireme/data/input.h"
 #include "trireme/data/open.h"
 #include "trireme/data/process.h"

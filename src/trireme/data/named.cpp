@@ -1,5 +1,5 @@
 // The named data sets: each is a format in a known folder, with the names of its classes.
-#include "trireme/data/formats.h"
+#include "trireme/data/formats/formats.h"
 
 namespace trireme::data {
 namespace {

@@ -6,10 +6,10 @@
 #include <cstdlib>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
 #include "trireme/base/registry.h"
-#include "trireme/base/text.h"
-#include "trireme/data/formats.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/text.h"
+#include "trireme/data/formats/formats.h"
 
 namespace trireme::data {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
-#include "trireme/data/image_set.h"
+#include "trireme/data/formats/image_set.h"
 #include "trireme/data/input.h"
 #include "trireme/data/random.h"
 

@@ -8,11 +8,11 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/size.h"
-#include "trireme/base/text.h"
-#include "trireme/data/formats.h"
-#include "trireme/data/image_set.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/size.h"
+#include "trireme/base/text/text.h"
+#include "trireme/data/formats/formats.h"
+#include "trireme/data/formats/image_set.h"
 #include "trireme/data/random.h"
 
 namespace trireme::data {

@@ -5,7 +5,7 @@
 #include "trireme/base/error.h"
 #include "trireme/grad/element_type.h"
 #include "trireme/grad/heap_allocator.h"
-#include "trireme/sync/bucket_layout.h"
+#include "trireme/sync/exchange/bucket_layout.h"
 
 namespace trireme::grad {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/sync/bucket.h"
+#include "trireme/sync/exchange/bucket.h"
 
 namespace trireme::grad {
 

@@ -18,10 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "trireme/collective/communicator.h"
+#include "trireme/collective/run/communicator.h"
 #include "trireme/grad/gradient_exchange.h"
-#include "trireme/sync/bucket_exchange.h"
-#include "trireme/sync/compressed_mean.h"
+#include "trireme/sync/exchange/bucket_exchange.h"
+#include "trireme/sync/exchange/compressed_mean.h"
 
 namespace trireme {
 

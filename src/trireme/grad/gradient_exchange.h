@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/sync/step_notes.h"
+#include "trireme/sync/exchange/step_notes.h"
 
 namespace trireme {
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "trireme/collective/communicator.h"
-#include "trireme/sync/bucket_layout.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/sync/exchange/bucket_layout.h"
 
 namespace trireme::grad {
 

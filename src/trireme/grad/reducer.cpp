@@ -16,9 +16,9 @@ namespace {
 
 using enum sync::Note;  // what ranks tell each other once per exchange, in one small sum
 
-plan::PlanChoice choice_of(const DataParallelOptions& options) {
+sync::PlanChoice choice_of(const DataParallelOptions& options) {
   if (options.bucket_mb < 0) throw ConfigError(fmt::format("bucket_mb: {} is below 0", options.bucket_mb));
-  return plan::parse_bucket_plan(options.bucket_mb > 0 ? fmt::format("cap:{}", options.bucket_mb)
+  return sync::parse_bucket_plan(options.bucket_mb > 0 ? fmt::format("cap:{}", options.bucket_mb)
                                                        : options.bucket_plan);
 }
 
@@ -233,10 +233,10 @@ void Reducer::give_results() {
 // ---- Plans ----
 
 // The buckets of an order, from this rank's measurements where the plan needs them; before there are any, as DDP does.
-plan::Buckets Reducer::cut(const std::vector<int>& order) {
+sync::Buckets Reducer::cut(const std::vector<int>& order) {
   const bool measured = choice_.measured && steps_ > 0;
-  auto choice = choice_.measured && !measured ? plan::parse_bucket_plan("cap:25") : choice_;
-  plan::BucketCosts costs;
+  auto choice = choice_.measured && !measured ? sync::parse_bucket_plan("cap:25") : choice_;
+  sync::BucketCosts costs;
   std::vector<float> ready(parameters_.size());
   if (measured) {
     std::size_t all = 0;
@@ -249,10 +249,10 @@ plan::Buckets Reducer::cut(const std::vector<int>& order) {
     measuring_bytes_ += comm_.bytes_sent() - sent;
   }
   auto kind = [&](int p) { return std::pair(parameters_[p].tensor.scalar_type(), parameters_[p].tensor.device()); };
-  plan::Buckets ends;
+  sync::Buckets ends;
   // A bucket has one type and lies on one device.
   for (std::size_t begin = 0; begin < order.size();) {
-    std::vector<plan::Gradient> run;
+    std::vector<sync::Gradient> run;
     std::size_t end = begin;
     for (; end < order.size() && kind(order[end]) == kind(order[begin]); ++end) {
       const auto& tensor = parameters_[order[end]].tensor;
@@ -264,7 +264,7 @@ plan::Buckets Reducer::cut(const std::vector<int>& order) {
   return ends;
 }
 
-void Reducer::build(const std::vector<int>& order, const plan::Buckets& ends) {
+void Reducer::build(const std::vector<int>& order, const sync::Buckets& ends) {
   order_ = order;
   std::vector<Open> fresh;
   std::size_t begin = 0;

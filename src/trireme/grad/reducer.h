@@ -10,7 +10,7 @@
 #include "trireme/grad/bucket_memory.h"
 #include "trireme/grad/data_parallel.h"
 #include "trireme/grad/timings.h"
-#include "trireme/plan/bucket_plan.h"
+#include "trireme/sync/exchange/bucket_plan.h"
 
 namespace trireme::grad {
 
@@ -70,13 +70,13 @@ class Reducer {
   void read_notes(const float* sums, double factor);
   void name_bad_gradients();
   void give_results();
-  void build(const std::vector<int>& order, const plan::Buckets& ends);
-  plan::Buckets cut(const std::vector<int>& order);
+  void build(const std::vector<int>& order, const sync::Buckets& ends);
+  sync::Buckets cut(const std::vector<int>& order);
   void replan_if_due();
 
   Communicator& comm_;
   const std::vector<Parameter> parameters_;
-  const plan::PlanChoice choice_;
+  const sync::PlanChoice choice_;
   const sync::Turn turn_;
   const int threads_;
   const bool check_finite_;

@@ -2,7 +2,7 @@
 #pragma once
 #include <torch/torch.h>
 
-#include "trireme/collective/communicator.h"
+#include "trireme/collective/run/communicator.h"
 #include "trireme/grad/bucket_memory.h"
 
 namespace trireme::grad {

@@ -4,15 +4,15 @@
 
 #include <vector>
 
-#include "trireme/collective/communicator_impl.h"
-#include "trireme/net/cores.h"
+#include "trireme/base/cores.h"
+#include "trireme/collective/run/communicator_impl.h"
 
 namespace trireme::grad {
 
 bool has_spare_core(Communicator& comm, int threads) {
   int each = threads > 0 ? threads : torch::get_num_threads();
   std::vector<std::int32_t> spare{
-      sync::has_spare_core(comm.impl().world->transport->ranks_on_host(), each, net::usable_cores())};
+      sync::has_spare_core(comm.impl().world->transport->ranks_on_host(), each, usable_cores())};
   comm.broadcast(spare, 0);
   return spare[0] != 0;
 }

@@ -1,7 +1,7 @@
 // Whether communication has a core to itself: then it overlaps with compute, else it only interrupts it.
 #pragma once
-#include "trireme/collective/communicator.h"
-#include "trireme/sync/bucket_all_reduce.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/sync/exchange/bucket_all_reduce.h"
 
 namespace trireme::grad {
 

@@ -8,7 +8,7 @@
 //             the exchange of gradients averages them like all others
 // Cost per layer and step: one all-gather of 2C + 1 numbers, one all-reduce of 2C.
 #pragma once
-#include "trireme/collective/communicator.h"
+#include "trireme/collective/run/communicator.h"
 
 namespace trireme::grad {
 

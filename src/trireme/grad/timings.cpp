@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "trireme/base/clock.h"
-#include "trireme/sync/rehearsal.h"
+#include "trireme/sync/exchange/rehearsal.h"
 
 namespace trireme::grad {
 namespace {
@@ -40,7 +40,7 @@ double pack_s_per_byte(std::size_t most) {
   return quickest(2, [&] { std::memcpy(target.get(), source.get(), most); }) / static_cast<double>(most);
 }
 
-plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most,
+sync::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most,
                                 Rehearse rehearse) {
   most = sync::Rehearsal::longest(most);
   auto memory = comm.allocate<float>(most / sizeof(float));

@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
-#include "trireme/collective/communicator.h"
-#include "trireme/plan/bucket_plan.h"
-#include "trireme/sync/bucket_all_reduce.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/sync/exchange/bucket_all_reduce.h"
+#include "trireme/sync/exchange/bucket_plan.h"
 
 namespace trireme::grad {
 
@@ -16,7 +16,7 @@ double pack_s_per_byte(std::size_t most);
 // Measures T(n) on buffers in the heap, up to `most` bytes, the way buckets will travel: `exchange` makes ready what
 // is timed, an all-reduce where there is none. Collective; some milliseconds. The costs are this rank's.
 using Rehearse = std::function<std::function<void()>(std::size_t bytes)>;
-plan::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most,
+sync::BucketCosts measure_costs(Communicator& comm, sync::Turn turn, bool spare_core, std::size_t most,
                                 Rehearse exchange = {});
 
 // When each parameter's gradient was ready, over the steps that count.

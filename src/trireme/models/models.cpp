@@ -2,9 +2,9 @@
 #include <fmt/ranges.h>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
 #include "trireme/base/registry.h"
-#include "trireme/base/text.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/text.h"
 #include "trireme/models/zoo.h"
 
 namespace trireme::models {

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/text.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/text.h"
 
 namespace trireme::models {
 namespace {

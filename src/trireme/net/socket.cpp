@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 
 namespace trireme::net {
 namespace {

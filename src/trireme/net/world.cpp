@@ -7,11 +7,11 @@
 #include <array>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/text.h"
-#include "trireme/net/inproc.h"
-#include "trireme/net/shm.h"
-#include "trireme/net/tcp.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/text.h"
+#include "trireme/net/memory/inproc.h"
+#include "trireme/net/memory/shm.h"
+#include "trireme/net/tcp/tcp.h"
 
 namespace trireme::net {
 namespace {

@@ -7,18 +7,18 @@
 namespace trireme::optim {
 namespace {
 
-Registry<Kind>& registry() {
-  static Registry<Kind> all("optimizer", {kSgd, kAdam, kAdamW, kLars, kLamb});
+Registry<OptimizerKind>& registry() {
+  static Registry<OptimizerKind> all("optimizer", {kSgd, kAdam, kAdamW, kLars, kLamb});
   return all;
 }
 
 }  // namespace
 
-std::span<const Kind> optimizers() { return registry().all(); }
-void add_optimizer(const Kind& kind) { registry().add(kind); }
+std::span<const OptimizerKind> optimizers() { return registry().all(); }
+void add_optimizer(const OptimizerKind& kind) { registry().add(kind); }
 
-const Kind* find_optimizer(std::string_view name) {
-  const auto found = std::ranges::find(optimizers(), name, &Kind::name);
+const OptimizerKind* find_optimizer(std::string_view name) {
+  const auto found = std::ranges::find(optimizers(), name, &OptimizerKind::name);
   return found == optimizers().end() ? nullptr : &*found;
 }
 

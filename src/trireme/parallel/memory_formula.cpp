@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
+#include "trireme/base/text/nearest.h"
 
 namespace trireme::parallel {
 

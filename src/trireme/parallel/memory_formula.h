@@ -5,13 +5,13 @@
 #include <span>
 #include <string_view>
 
-#include "trireme/plan/mesh_choice.h"
+#include "trireme/mesh/choice/mesh_choice.h"
 
 namespace trireme::parallel {
 
 // What is cut into one part per worker of the data axis. Each has also what is named before it.
-using ShardKind = plan::Saving::Shard;
-using plan::kShardKindNames;
+using ShardKind = mesh::Saving::Shard;
+using mesh::kShardKindNames;
 std::string_view name(ShardKind kind);
 // Throws ConfigError that lists the names.
 ShardKind parse_shard_kind(std::string_view text);

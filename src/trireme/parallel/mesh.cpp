@@ -10,7 +10,7 @@ namespace {
 const MeshShape& checked(const MeshShape& shape, int ranks) {
   if (shape.size() != ranks) {
     throw ConfigError(
-        fmt::format("mesh {} is of {} workers, and there are {}", plan::to_text(shape), shape.size(), ranks));
+        fmt::format("mesh {} is of {} workers, and there are {}", mesh::to_text(shape), shape.size(), ranks));
   }
   return shape;
 }
@@ -18,10 +18,10 @@ const MeshShape& checked(const MeshShape& shape, int ranks) {
 }  // namespace
 
 Mesh::Mesh(Communicator& world, const MeshShape& shape)
-    : world_(world), shape_(checked(shape, world.size())), place_(plan::place_of(shape, world.rank())) {
+    : world_(world), shape_(checked(shape, world.size())), place_(mesh::place_of(shape, world.rank())) {
   auto others = [&](MeshPlace at, auto axis) {
     at.*axis = 0;
-    return plan::rank_of(shape_, at);
+    return mesh::rank_of(shape_, at);
   };
   data_ = world.split(others(place_, &MeshPlace::data));
   pipe_ = world.split(others(place_, &MeshPlace::pipe));

@@ -2,13 +2,13 @@
 #pragma once
 #include <optional>
 
-#include "trireme/collective/communicator.h"
-#include "trireme/plan/mesh_shape.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/mesh/mesh_shape.h"
 
 namespace trireme {
 
-using plan::MeshPlace;
-using plan::MeshShape;
+using mesh::MeshPlace;
+using mesh::MeshShape;
 
 class Mesh {
  public:

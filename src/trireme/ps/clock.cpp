@@ -5,9 +5,9 @@
 #include <array>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/base/size.h"
-#include "trireme/base/text.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/base/text/size.h"
+#include "trireme/base/text/text.h"
 
 namespace trireme::ps {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
-#include "trireme/ps/kernels.h"
+#include "trireme/ps/server/kernels.h"
 
 namespace trireme::ps {
 namespace {
@@ -55,12 +55,12 @@ class Rest {
 
 }  // namespace
 
-Coder::Coder(const std::vector<Slice>& slices, Of of, bool feedback, const compress::Surroundings& around) : of_(of) {
+Coder::Coder(const std::vector<Slice>& slices, Of of, bool feedback, const compress::Context& context) : of_(of) {
   for (const Slice& slice : slices) {
     const auto& choice = of == Of::gradients ? slice.push : slice.pull;
     Entry entry{slice.as.name, slice.begin, slice.as.count, nullptr};
     if (choice) {
-      entry.codec = feedback ? choice->make(slice.as, around) : choice->kind->make(choice->values, slice.as, around);
+      entry.codec = feedback ? choice->make(slice.as, context) : choice->kind->make(choice->values, slice.as, context);
       most_bytes_ += 2 * sizeof(std::uint32_t) + entry.codec->most_bytes(entry.count);
     } else {
       most_bytes_ += entry.count * sizeof(float);

@@ -25,7 +25,7 @@ class Coder {
  public:
   enum class Of { gradients, differences };
   // `feedback`: with what the choice says of it, for the one who encodes gradients.
-  Coder(const std::vector<Slice>& slices, Of of, bool feedback, const compress::Surroundings& around);
+  Coder(const std::vector<Slice>& slices, Of of, bool feedback, const compress::Context& context);
 
   // The longest message.
   std::size_t most_bytes() const { return most_bytes_; }

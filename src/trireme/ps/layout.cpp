@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
-#include "trireme/ps/wire.h"
+#include "trireme/ps/wire/wire.h"
 
 namespace trireme::ps {
 namespace {

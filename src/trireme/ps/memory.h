@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "trireme/net/fd.h"
-#include "trireme/net/shm_heap.h"
+#include "trireme/net/memory/shm_heap.h"
 
 namespace trireme::ps {
 

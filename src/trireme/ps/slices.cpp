@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kMost = std::uint64_t{1} << 28;  // elements of a slice: lengths of messages have 32 bits
 
 std::optional<compress::Choice> for_pulls(const compress::Choice& choice) {
-  if (choice.kind->error != compress::Kind::Error::its_own && !choice.kind->takes_momentum) return choice;
+  if (choice.kind->error != compress::CodecKind::Error::its_own && !choice.kind->takes_momentum) return choice;
   const auto& kind = *choice.kind;
   if (kind.memoryless.empty()) return std::nullopt;
   return compress::Choice::parse(fmt::format("{}:{}", kind.memoryless, choice.values.text(kind.settings.front().name)));

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "trireme/ps/endpoint.h"
-#include "trireme/ps/wire.h"
+#include "trireme/ps/wire/endpoint.h"
+#include "trireme/ps/wire/wire.h"
 
 namespace trireme::ps {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "trireme/ps/clock.h"
 #include "trireme/ps/layout.h"
-#include "trireme/ps/update.h"
+#include "trireme/ps/server/update.h"
 
 namespace trireme::ps {
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "trireme/compress/sparse_kernels.h"
+#include "trireme/compress/kernels/sparse_kernels.h"
 
 namespace trireme::sync {
 

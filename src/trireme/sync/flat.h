@@ -1,21 +1,21 @@
-// Flat memory in the transport's heap, the size of a model.
+// FlatVector memory in the transport's heap, the size of a model.
 #pragma once
 #include <algorithm>
 #include <memory>
 #include <span>
 
-#include "trireme/collective/communicator.h"
+#include "trireme/collective/run/communicator.h"
 
 namespace trireme::sync {
 
-class Flat {
+class FlatVector {
  public:
-  Flat() = default;
-  Flat(Communicator& world, std::size_t count) : memory_(world.allocate<float>(count)), count_(count) {
+  FlatVector() = default;
+  FlatVector(Communicator& world, std::size_t count) : memory_(world.allocate<float>(count)), count_(count) {
     std::fill_n(memory_.get(), count, 0.0f);
   }
-  Flat(Communicator& world, std::span<const float> like) : Flat(world, like.size()) { *this = like; }
-  Flat& operator=(std::span<const float> values) {
+  FlatVector(Communicator& world, std::span<const float> like) : FlatVector(world, like.size()) { *this = like; }
+  FlatVector& operator=(std::span<const float> values) {
     std::copy(values.begin(), values.end(), memory_.get());
     return *this;
   }

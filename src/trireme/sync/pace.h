@@ -13,7 +13,7 @@ class Rules;
 namespace trireme::sync {
 
 class Strategy;
-struct Kind;
+struct StrategyKind;
 
 struct Pace {
   double momentum = 0;
@@ -29,7 +29,7 @@ inline Pace late_pace(double momentum) {
 }
 
 // Of a strategy whose own pace for this momentum is `own`, where it sends codes by these rules.
-Pace pace_with_codes(const Kind& kind, const compress::Rules& rules, const Pace& own, double momentum);
+Pace pace_with_codes(const StrategyKind& kind, const compress::Rules& rules, const Pace& own, double momentum);
 
 // The most norm of what a worker clips; 0: any. `asked`: of the mean over the batches of all that a gradient is
 // exchanged with. Where the step is somebody else's a worker clips its own share of that mean.

@@ -8,14 +8,14 @@
 
 #include "trireme/base/settings.h"
 #include "trireme/compress/rules.h"
-#include "trireme/ps/client.h"
-#include "trireme/sync/course.h"
+#include "trireme/ps/client/client.h"
+#include "trireme/sync/exchange_plan.h"
 #include "trireme/sync/strategy.h"
 
 namespace trireme::sync {
 
 // What a strategy is made for.
-struct Surroundings {
+struct Context {
   Communicator& world;
   std::int64_t steps_per_epoch = 1;
   std::int64_t total_steps = 1;  // of a worker, as far as can be told; 0: nobody said
@@ -41,7 +41,7 @@ struct Surroundings {
   Codes codes() const { return {compress, seed, steps_per_epoch, momentum}; }
 };
 
-struct Kind {
+struct StrategyKind {
   std::string_view name;
   std::string_view summary;  // one line
   std::vector<Setting> settings;
@@ -55,9 +55,9 @@ struct Kind {
     speedup,   // O(1/√(mT)) with m workers after T steps: synchronous, local and gossip SGD
     staleness  // the bound of stale synchronous parallel, in how far workers may be apart
   } proven = Proven::nothing;
-  std::unique_ptr<Strategy> (*make)(const Values& values, const Surroundings& around);
+  std::unique_ptr<Strategy> (*make)(const Values& values, const Context& context);
   // What a worker exchanges in a step.
-  Course (*course)(const Values& values, const CourseAt& at);
+  ExchangePlan (*exchange_plan)(const Values& values, const ExchangePlanAt& at);
   // Of Traits, where settings say how many; null: as the traits say.
   int (*learners)(const Values& values) = nullptr;
   // With which settings it gives the weights of one worker that takes the batches of all, to rounding, and where:
@@ -73,24 +73,24 @@ struct Kind {
 };
 
 // All of them, in the order of the documentation.
-const std::vector<Kind>& strategies();
+const std::vector<StrategyKind>& strategies();
 // One more, before any is chosen. Throws ConfigError for a name that is taken.
-void add_strategy(Kind kind);
+void add_strategy(StrategyKind kind);
 
 // A strategy by name, with its settings.
 struct Choice {
-  const Kind* kind = nullptr;
+  const StrategyKind* kind = nullptr;
   Values values;
   // Throws ConfigError that lists the valid names, settings or values.
   static Choice parse(std::string_view text);
   // "local-sgd:H=8", with every setting.
   std::string text() const { return std::string(kind->name) + values.text(); }
-  std::unique_ptr<Strategy> make(const Surroundings& around) const;
+  std::unique_ptr<Strategy> make(const Context& context) const;
   // Those of its row, with these settings.
   Traits traits() const;
   // Replicas of a worker; 1 where the number is found while training.
   int learners() const { return std::max(1, traits().learners); }
-  Course course(const CourseAt& at) const { return kind->course(values, at); }
+  ExchangePlan exchange_plan(const ExchangePlanAt& at) const { return kind->exchange_plan(values, at); }
 };
 
 }  // namespace trireme::sync

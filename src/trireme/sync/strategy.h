@@ -24,10 +24,10 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/sync/bucket_exchange.h"
-#include "trireme/sync/codes.h"
+#include "trireme/sync/exchange/bucket_exchange.h"
+#include "trireme/sync/exchange/codes.h"
+#include "trireme/sync/exchange/touched_rows.h"
 #include "trireme/sync/pace.h"
-#include "trireme/sync/touched_rows.h"
 #include "trireme/sync/traits.h"
 
 namespace trireme::sync {

@@ -8,12 +8,12 @@
 #include "trireme/grad/data_parallel.h"
 #include "trireme/grad/replicas.h"
 #include "trireme/optim/optimizers.h"
-#include "trireme/plan/together.h"
+#include "trireme/sync/compatibility.h"
 #include "trireme/sync/run_step.h"
-#include "trireme/train/flat.h"
-#include "trireme/train/run_parts.h"
-#include "trireme/train/torch_optimizer.h"
-#include "trireme/train/world_servers.h"
+#include "trireme/train/group/world_servers.h"
+#include "trireme/train/learner/flat_model.h"
+#include "trireme/train/learner/run_parts.h"
+#include "trireme/train/optimizers/torch_optimizer.h"
 
 namespace trireme {
 namespace {
@@ -43,13 +43,13 @@ sync::Choice choice_of(const SynchronizeOptions& options, const train::TorchStep
         "synchronize: {} trains {} models on each rank, and there is one; set learners=1, or use `trireme train`",
         choice.text(), traits.learners));
   }
-  plan::check_together({.strategy = options.strategy,
-                        .compress = options.compress,
-                        .compress_rule = options.compress_rule,
-                        .optimizer = std::string(stepping.sgd ? optim::kSgd.name : optim::kAdam.name),
-                        .nesterov = stepping.nesterov,
-                        .clips = options.clip > 0,
-                        .launch = world.transport() == "inproc" ? "threads" : "processes"});
+  sync::check_combination({.strategy = options.strategy,
+                           .compress = options.compress,
+                           .compress_rule = options.compress_rule,
+                           .optimizer = std::string(stepping.sgd ? optim::kSgd.name : optim::kAdam.name),
+                           .nesterov = stepping.nesterov,
+                           .clips = options.clip > 0,
+                           .launch = world.transport() == "inproc" ? "threads" : "processes"});
   return choice;
 }
 
@@ -82,7 +82,7 @@ struct Synchronizer::Impl : sync::Worker {
   std::unique_ptr<sync::Strategy> strategy;
   const sync::Pace pace;
   const double clip;
-  std::optional<train::Flat> flat;
+  std::optional<train::FlatModel> flat;
   std::optional<DataParallel> net;
   std::int64_t number = 0;
   sync::StepTimes times;
@@ -121,7 +121,7 @@ Synchronizer::Impl::Impl(torch::nn::Module& module, torch::optim::Optimizer& ste
 std::unique_ptr<sync::Strategy> Synchronizer::Impl::make_strategy() {
   const compress::Rules rules(options.compress, options.compress_rule);
   if (choice.kind->needs_servers) servers.emplace(world, options.timeout_s);
-  const auto outline = train::Flat::outline(model);
+  const auto outline = train::FlatModel::outline(model);
   std::vector<std::string> names;
   for (const auto& one : outline) names.push_back(one.name);
   rules.check_patterns(names, "the model");
@@ -238,7 +238,7 @@ void Synchronizer::with_model(const std::function<void()>& use) {
     impl.lend();
     std::vector<float> shown(impl.flat->replica().weights.size());
     impl.strategy->model(shown);
-    train::Flat::Instead instead(*impl.flat, shown);
+    train::FlatModel::Instead instead(*impl.flat, shown);
     use();
   }
   impl.begin();

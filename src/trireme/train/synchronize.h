@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/collective/communicator.h"
+#include "trireme/collective/run/communicator.h"
 
 namespace trireme {
 

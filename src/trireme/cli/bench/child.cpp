@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "trireme/base/error.h"
-#include "trireme/base/remove_tree.h"
-#include "trireme/cli/bench/crew.h"
+#include "trireme/base/files/remove_tree.h"
+#include "trireme/cli/bench/rank_group.h"
 
 namespace trireme::bench {
 

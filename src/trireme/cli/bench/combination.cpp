@@ -8,13 +8,13 @@
 
 #include "trireme/base/mix.h"
 #include "trireme/collective/schedule.h"
-#include "trireme/pipeline/schedule.h"
+#include "trireme/mesh/schedule.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::bench {
 namespace {
 
-using Where = sync::Kind::Exact::Where;
+using Where = sync::StrategyKind::Exact::Where;
 
 // Random numbers that are the same on every machine.
 class EqualDraws {
@@ -102,11 +102,12 @@ std::string draw_exact(EqualDraws& draws, const Training& training, bool servers
   return draws.of(able);
 }
 
-const sync::Kind& kind_of(const std::string& strategy) { return *sync::Choice::parse(strategy).kind; }
+const sync::StrategyKind& kind_of(const std::string& strategy) { return *sync::Choice::parse(strategy).kind; }
 
 // Whether there are buckets to plan.
 bool has_buckets(const std::string& strategy) {
-  for (const auto& one : sync::Choice::parse(strategy).course({.ranks = 2, .steps_per_epoch = 1, .total_steps = 1})) {
+  for (const auto& one :
+       sync::Choice::parse(strategy).exchange_plan({.ranks = 2, .steps_per_epoch = 1, .total_steps = 1})) {
     if (one.what == sync::Exchange::What::buckets) return true;
   }
   return false;
@@ -163,7 +164,7 @@ Flags draw_mesh(EqualDraws& draws, const Training& training) {
   constexpr std::array<std::array<int, 3>, 9> kShapes{
       {{1, 2, 1}, {1, 1, 2}, {2, 1, 1}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}, {3, 1, 1}, {4, 1, 1}, {1, 3, 1}}};
   const auto [data, pipe, tensor] = draws.of(kShapes);
-  std::vector<const pipelines::Kind*> synchronous;
+  std::vector<const pipelines::PipelineKind*> synchronous;
   for (const auto& kind : pipelines::kinds()) {
     if (kind.synchronous) synchronous.push_back(&kind);
   }

@@ -4,12 +4,12 @@
 
 #include <vector>
 
-#include "trireme/net/cores.h"
+#include "trireme/base/cores.h"
 
 namespace trireme::bench {
 
 inline std::vector<int> cores_of_process() {
-  const auto set = net::own_cores();
+  const auto set = own_cores();
   std::vector<int> cores;
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &set)) cores.push_back(core);

@@ -6,10 +6,10 @@
 #include <filesystem>
 
 #include "trireme/base/error.h"
-#include "trireme/base/remove_tree.h"
+#include "trireme/base/files/remove_tree.h"
 #include "trireme/cli/bench/checkpoint_reader.h"
-#include "trireme/cli/bench/crew.h"
-#include "trireme/net/launch/launch.h"
+#include "trireme/cli/bench/rank_group.h"
+#include "trireme/launch/launch.h"
 
 namespace trireme::bench {
 namespace {
@@ -31,7 +31,7 @@ struct Ended {
 };
 
 Ended run_training(const Flags& words) {
-  Argv command{net::own_program()};
+  Argv command{launch::own_program()};
   command.insert(command.end(), words.begin(), words.end());
   Output output;
   Child child(command, output.fd());

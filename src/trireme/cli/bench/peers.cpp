@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
+#include "trireme/base/text/nearest.h"
 
 namespace trireme::bench {
 namespace {

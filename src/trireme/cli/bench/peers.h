@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trireme/base/dtype.h"
-#include "trireme/cli/bench/crew.h"
+#include "trireme/cli/bench/rank_group.h"
 #include "trireme/collective/schedule.h"
 
 namespace trireme::bench {

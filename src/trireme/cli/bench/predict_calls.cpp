@@ -7,11 +7,11 @@
 #include <memory>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/bench/numbers.h"
 #include "trireme/cli/bench/session.h"
-#include "trireme/collective/cost.h"
-#include "trireme/collective/tuning.h"
+#include "trireme/collective/cost/cost.h"
+#include "trireme/collective/cost/tuning.h"
 
 namespace trireme::bench {
 namespace {
@@ -43,21 +43,21 @@ Call call_of(const CallsQuestion& question, Collective what, std::size_t bytes) 
   return {what, 0, question.ranks, 0, count, count};
 }
 
-double seconds_of(Crew& crew, const Call& call, std::size_t& errors) {
+double seconds_of(RankGroup& group, const Call& call, std::size_t& errors) {
   const double bytes = std::max(call_bytes(call, DType::f32), 1.0);
   const int buffers =
       static_cast<int>(std::clamp(static_cast<double>(kCallFootprint) / bytes, 2.0, double{kMostCallBuffers}));
-  crew.prepare(static_cast<int>(call.what), static_cast<int>(DType::f32), static_cast<int>(Op::sum), call.count,
-               buffers);
-  const double once = std::max(1e-7, crew.burst(2, 4, 0).mean_us * 1e-6);
+  group.prepare(static_cast<int>(call.what), static_cast<int>(DType::f32), static_cast<int>(Op::sum), call.count,
+                buffers);
+  const double once = std::max(1e-7, group.burst(2, 4, 0).mean_us * 1e-6);
   const double fewest = std::clamp(kLongestSeconds / once, kFewestLong, kFewestCalls);
   const auto iterations = static_cast<std::size_t>(std::clamp(kCallSeconds / once, fewest, kMostCalls));
-  const auto times = crew.burst(2, iterations, once * static_cast<double>(iterations));
+  const auto times = group.burst(2, iterations, once * static_cast<double>(iterations));
   errors += times.errors;
   return median(std::vector<double>(times.slowest_us.begin(), times.slowest_us.end())) * 1e-6;
 }
 
-// All collectives that have an algorithm of this name, on one crew that runs it.
+// All collectives that have an algorithm of this name, on one group that runs it.
 class Algorithms {
  public:
   Algorithms(const CallsQuestion& question, const Algorithm& one, const LinkModel& model)
@@ -70,7 +70,7 @@ class Algorithms {
     options.buffers = one.pattern == Pattern::stages ? "private" : "heap";
     const std::string socket = folder_.path() + "/trireme";
     Listener listener(socket);
-    crew_ = std::make_unique<Crew>("trireme", question.ranks, own_commands(options, socket), listener);
+    group_ = std::make_unique<RankGroup>("trireme", question.ranks, own_commands(options, socket), listener);
   }
 
   void judge(const Algorithm& algorithm, std::vector<Judged>& all) {
@@ -107,7 +107,7 @@ class Algorithms {
       show_progress(fmt::format("{}, {} ranks: {} by {}, {}", question_.transport, question_.ranks,
                                 name(algorithm.what), name_, format_size(size.bytes)));
       const Call call = call_of(question_, algorithm.what, size.bytes);
-      seconds.push_back(seconds_of(*crew_, call, errors_));
+      seconds.push_back(seconds_of(*group_, call, errors_));
       if (size.judged) continue;
       fitted.corrections.add(algorithm.what, name_, std::max(call_bytes(call, DType::f32), 1.0),
                              seconds.back() / predict(algorithm, call, DType::f32, model_));
@@ -124,7 +124,7 @@ class Algorithms {
   const std::string name_;
   const LinkModel& model_;  // without corrections
   TemporaryFolder folder_;
-  std::unique_ptr<Crew> crew_;
+  std::unique_ptr<RankGroup> group_;
   std::size_t errors_ = 0;
 };
 
@@ -140,8 +140,8 @@ std::vector<Judged> judge_calls(const CallsQuestion& question) {
   }
   std::vector<Judged> all;
   for (const auto& [_, members] : by_name) {
-    Algorithms crew(question, *members.front(), model);
-    for (const Algorithm* algorithm : members) crew.judge(*algorithm, all);
+    Algorithms group(question, *members.front(), model);
+    for (const Algorithm* algorithm : members) group.judge(*algorithm, all);
   }
   show_progress("");
   return all;

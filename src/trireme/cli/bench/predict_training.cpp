@@ -11,22 +11,22 @@
 
 #include "trireme/base/error.h"
 #include "trireme/cli/bench/numbers.h"
-#include "trireme/plan/simulate.h"
+#include "trireme/cluster/sim/job/simulate.h"
 
 namespace trireme::bench {
 namespace {
 
-plan::Quantiles scaled(const plan::Quantiles& times, double by) {
+cluster::Quantiles scaled(const cluster::Quantiles& times, double by) {
   return {by * times.p10, by * times.p50, by * times.p90};
 }
 
 // The profile in the state that the machine was in when steps without exchange took `now`.
-plan::Profile in_state(plan::Profile profile, const TimedStep& now) {
+cluster::Profile in_state(cluster::Profile profile, const TimedStep& now) {
   // A profile has medians, and how far each step is from them.
   double mean = 0;
   for (double residual : profile.residuals) mean += residual / static_cast<double>(profile.residuals.size());
   if (profile.residuals.empty()) mean = 1;
-  const auto by = [&](double seconds, const plan::Quantiles& times) {
+  const auto by = [&](double seconds, const cluster::Quantiles& times) {
     return times.p50 > 0 ? seconds / (mean * times.p50) : 1;
   };
   const double other = std::max(0.0, now.step - now.forward - now.backward - now.optimizer);
@@ -51,7 +51,7 @@ plan::Profile in_state(plan::Profile profile, const TimedStep& now) {
 }
 
 // The profile as the machine was in these turns without exchange.
-plan::Profile in_state(plan::Profile profile, const TimedStep& now, const std::vector<Turn>& without) {
+cluster::Profile in_state(cluster::Profile profile, const TimedStep& now, const std::vector<Turn>& without) {
   if (auto residuals = residuals_of(without); !residuals.empty()) profile.residuals = std::move(residuals);
   return in_state(std::move(profile), now);
 }
@@ -73,7 +73,7 @@ double usual(const Rival& rival, Of of) {
 class Trial {
  public:
   // `links`: what emulated ones cost, once that was measured; they do not change.
-  Trial(const TrainingQuestion& question, const Place& place, std::optional<plan::Cluster>& links,
+  Trial(const TrainingQuestion& question, const Place& place, std::optional<cluster::Cluster>& links,
         const std::string& model, Kept& kept)
       : question_(question),
         place_(place),
@@ -269,14 +269,14 @@ class Trial {
   }
 
   // The steps of the first worker in a run of so many: fewer than that, where workers share the steps and it is slow.
-  std::vector<double> predict(const plan::Profile& profile, const Way& way, std::int64_t steps) const {
-    plan::Job job;
+  std::vector<double> predict(const cluster::Profile& profile, const Way& way, std::int64_t steps) const {
+    cluster::Job job;
     job.profile = &profile;
     job.strategy = sync::Choice::parse(way.strategy);
     job.compress = way.codec;
     job.workers = question_.workers;
     job.steps = static_cast<int>(steps);
-    const auto simulated = plan::simulate(here_, job);
+    const auto simulated = cluster::simulate(here_, job);
     std::vector<double> all = simulated.step_ends;
     std::adjacent_difference(all.begin(), all.end(), all.begin());
     if (all.empty()) all.push_back(simulated.step_s);
@@ -334,13 +334,13 @@ class Trial {
 
   const TrainingQuestion& question_;
   const Place& place_;
-  std::optional<plan::Cluster>& links_;
+  std::optional<cluster::Cluster>& links_;
   Kept& kept_;
   const std::string group_;
   TrainingRuns runs_;
-  bool looked_ = false;  // in this round
-  plan::Cluster here_;   // as it was looked at last
-  plan::Profile profile_;
+  bool looked_ = false;    // in this round
+  cluster::Cluster here_;  // as it was looked at last
+  cluster::Profile profile_;
   std::int64_t epoch_steps_ = 0;
 };
 
@@ -354,7 +354,7 @@ void require_ways(const TrainingQuestion& question, const Place& place) {
 
 void judge_training(const TrainingQuestion& question, const Place& place, Kept& kept,
                     const std::function<void(const TrainingAnswer&)>& tell) {
-  std::optional<plan::Cluster> links;
+  std::optional<cluster::Cluster> links;
   for (const auto& model : question.models) {
     const auto answer = Trial(question, place, links, model, kept).judge();
     show_progress("");

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/bench/numbers.h"
 
 namespace trireme::bench {
@@ -31,10 +31,10 @@ nlohmann::ordered_json number(std::optional<double> value) {
 std::string table_head(const Options& options, const Session& session) {
   std::string text = fmt::format("# {}, {} ranks, {} buffers, {} rounds; time in us: median of the slowest rank\n",
                                  name(options.what), options.ranks, options.buffers, options.rounds);
-  for (std::size_t i = 0; i < session.crews().size(); ++i) {
-    auto& crew = *session.crews()[i];
+  for (std::size_t i = 0; i < session.groups().size(); ++i) {
+    auto& group = *session.groups()[i];
     const std::string& settings = session.settings()[i];
-    text += fmt::format("# {}: {}{}{}\n", crew.name(), crew.version(), settings.empty() ? "" : "; ", settings);
+    text += fmt::format("# {}: {}{}{}\n", group.name(), group.version(), settings.empty() ? "" : "; ", settings);
   }
   if (options.lanes.size() > 1) {
     text += fmt::format(
@@ -45,8 +45,8 @@ std::string table_head(const Options& options, const Session& session) {
   if (!options.peers.empty()) text += "# x: our time over theirs, median over rounds of the same round's two\n";
   text += fmt::format("#{:>7} {:>10} {:>5} {:>5} {:>16} {:>9} {:>7} {:>7} {:>5} {:>6} {:>5} {:>5}", "size", "count",
                       "type", "redop", "algorithm", "time", "algbw", "busbw", "error", "floor%", "ping", "state");
-  for (std::size_t i = 1; i < session.crews().size(); ++i) {
-    text += fmt::format(" {:>9} {:>5}", session.crews()[i]->name(), "x");
+  for (std::size_t i = 1; i < session.groups().size(); ++i) {
+    text += fmt::format(" {:>9} {:>5}", session.groups()[i]->name(), "x");
   }
   if (!options.peers.empty()) text += fmt::format(" {:>6}", "x best");
   return text + '\n';

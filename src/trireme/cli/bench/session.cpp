@@ -11,7 +11,7 @@
 
 #include "trireme/base/available_memory.h"
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/bench/numbers.h"
 #include "trireme/cli/bench/ping.h"
 
@@ -68,7 +68,7 @@ Session::Session(Options options) : options_(std::move(options)) {
   // Gone again as soon as everybody has come: a benchmark that is killed leaves nothing in it behind.
   TemporaryFolder folder;
   for (const int lanes : options_.lanes) {
-    const bool first = crews_.empty();
+    const bool first = groups_.empty();
     const std::string own = fmt::format("{}/trireme{}", folder.path(), lanes);
     start(first ? "trireme" : lanes_text(lanes), own_commands(options_, own, lanes), own);
   }
@@ -84,7 +84,7 @@ Session::Session(Options options) : options_(std::move(options)) {
 void Session::start(const std::string& name, const std::vector<Argv>& commands, const std::string& socket) {
   show_progress(fmt::format("starting {}", name));
   Listener listener(socket);
-  crews_.push_back(std::make_unique<Crew>(name, options_.ranks, commands, listener));
+  groups_.push_back(std::make_unique<RankGroup>(name, options_.ranks, commands, listener));
   auto program = std::find_if(commands[0].begin(), commands[0].end(), [](auto& word) { return word.starts_with('/'); });
   settings_.push_back(fmt::format("{}", fmt::join(commands[0].begin(), program, " ")));
 }
@@ -95,20 +95,20 @@ void Session::require_memory(const Job& job, int buffers) const {
     Call call = job.call;
     call.rank = rank;
     std::size_t elements = input_elements(call) + (in_place(call.what) ? 0 : output_elements(call));
-    bytes += static_cast<double>(elements * size_of(job.dtype)) * buffers * static_cast<double>(crews_.size());
+    bytes += static_cast<double>(elements * size_of(job.dtype)) * buffers * static_cast<double>(groups_.size());
   }
   if (bytes > 0.9 * static_cast<double>(available_memory().value_or(UINT64_MAX))) {
     throw ConfigError(fmt::format(
         "--bytes {}: {} systems of {} ranks with {} buffers each need {:.1f} GiB, more than is free",
-        format_size(job.call.count * size_of(job.dtype)), crews_.size(), options_.ranks, buffers, bytes / 0x1p30));
+        format_size(job.call.count * size_of(job.dtype)), groups_.size(), options_.ranks, buffers, bytes / 0x1p30));
   }
 }
 
-Session::Pace Session::find_pace(Crew& crew) {
+Session::Pace Session::find_pace(RankGroup& group) {
   std::size_t n = 2;
   double seconds = 0;
   for (int attempt = 0; attempt < 2; ++attempt) {
-    seconds = std::max(1e-8, crew.burst(1, n, 0).mean_us * 1e-6);
+    seconds = std::max(1e-8, group.burst(1, n, 0).mean_us * 1e-6);
     n = static_cast<std::size_t>(std::clamp(kWarmupSeconds / seconds, 2.0, 10'000.0));
   }
   std::size_t iterations = options_.iterations;
@@ -118,11 +118,11 @@ Session::Pace Session::find_pace(Crew& crew) {
 
 void Session::play_round(int round, const std::vector<Pace>& paces, Row& row) {
   if (auto ping = core_ping_ns()) row.ping_ns.push_back(*ping);
-  for (std::size_t turn = 0; turn < crews_.size(); ++turn) {
-    std::size_t i = (turn + static_cast<std::size_t>(round)) % crews_.size();
+  for (std::size_t turn = 0; turn < groups_.size(); ++turn) {
+    std::size_t i = (turn + static_cast<std::size_t>(round)) % groups_.size();
     show_progress(fmt::format("{} {}: round {} of {}, {}", name(options_.what), format_size(row.bytes), round + 1,
-                              options_.rounds, crews_[i]->name()));
-    auto times = crews_[i]->burst(paces[i].warmup, paces[i].iterations, paces[i].expected_s);
+                              options_.rounds, groups_[i]->name()));
+    auto times = groups_[i]->burst(paces[i].warmup, paces[i].iterations, paces[i].expected_s);
     Result& result = row.results[i];
     result.p50_us.push_back(median(std::vector<double>(times.slowest_us.begin(), times.slowest_us.end())));
     double least = *std::min_element(times.slowest_us.begin(), times.slowest_us.end());
@@ -134,7 +134,7 @@ void Session::play_round(int round, const std::vector<Pace>& paces, Row& row) {
   if (row.bytes == 0) return;
   const std::uint64_t group = std::clamp<std::uint64_t>(kStreamPiece / row.bytes, 1, kMostBuffers);
   const std::uint64_t iterations = std::clamp<std::uint64_t>(kStreamBytes / (group * row.bytes), 5, 1000);
-  double rate = crews_[0]->stream(group, iterations);
+  double rate = groups_[0]->stream(group, iterations);
   double bytes = floor_bytes(options_.what, options_.ranks, static_cast<double>(row.bytes));
   if (rate > 0) row.floor_us.push_back(bytes / rate * 1e6);
 }
@@ -153,19 +153,19 @@ Row Session::measure(std::uint64_t bytes) {
   require_memory(job, buffers);
 
   std::vector<Pace> paces;
-  for (auto& crew : crews_) {
-    show_progress(fmt::format("{} {}: preparing {}", name(options_.what), format_size(row.bytes), crew->name()));
-    auto choice = crew->prepare(static_cast<int>(options_.what), static_cast<int>(options_.dtype),
-                                static_cast<int>(options_.op), row.count, buffers);
+  for (auto& group : groups_) {
+    show_progress(fmt::format("{} {}: preparing {}", name(options_.what), format_size(row.bytes), group->name()));
+    auto choice = group->prepare(static_cast<int>(options_.what), static_cast<int>(options_.dtype),
+                                 static_cast<int>(options_.op), row.count, buffers);
     const auto number = row.results.size();
     const bool ours = number < options_.lanes.size();
     row.results.push_back(
-        {ours ? "trireme" : crew->name(), choice.algorithm, choice.transport, ours ? options_.buffers : "private"});
+        {ours ? "trireme" : group->name(), choice.algorithm, choice.transport, ours ? options_.buffers : "private"});
     if (ours) row.results.back().lanes = options_.lanes[number];
-    paces.push_back(find_pace(*crew));
+    paces.push_back(find_pace(*group));
   }
   for (int round = 0; round < options_.rounds; ++round) play_round(round, paces, row);
-  for (auto& crew : crews_) crew->release();
+  for (auto& group : groups_) group->release();
   show_progress("");
   return row;
 }

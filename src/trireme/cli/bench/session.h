@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "trireme/cli/bench/crew.h"
 #include "trireme/cli/bench/pattern.h"
 #include "trireme/cli/bench/peers.h"
+#include "trireme/cli/bench/rank_group.h"
 
 namespace trireme::bench {
 
@@ -62,7 +62,7 @@ class Session {
  public:
   // Builds the peers, starts every system.
   explicit Session(Options options);
-  const std::vector<std::unique_ptr<Crew>>& crews() const { return crews_; }
+  const std::vector<std::unique_ptr<RankGroup>>& groups() const { return groups_; }
   // The launcher of each and its flags, in the same order; empty where there is none.
   const std::vector<std::string>& settings() const { return settings_; }
   Row measure(std::uint64_t bytes);
@@ -73,12 +73,12 @@ class Session {
     double expected_s;
   };
   void start(const std::string& name, const std::vector<Argv>& commands, const std::string& socket);
-  Pace find_pace(Crew& crew);
+  Pace find_pace(RankGroup& group);
   void require_memory(const Job& job, int buffers) const;
   void play_round(int round, const std::vector<Pace>& paces, Row& row);
 
   Options options_;
-  std::vector<std::unique_ptr<Crew>> crews_;
+  std::vector<std::unique_ptr<RankGroup>> groups_;
   std::vector<std::string> settings_;
 };
 

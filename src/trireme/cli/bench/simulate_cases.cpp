@@ -8,15 +8,15 @@
 #include <vector>
 
 #include "trireme/base/mix.h"
-#include "trireme/collective/formulas.h"
-#include "trireme/plan/collective_time.h"
-#include "trireme/plan/flows.h"
-#include "trireme/plan/search.h"
+#include "trireme/cluster/planner/search.h"
+#include "trireme/cluster/sim/collective_time.h"
+#include "trireme/cluster/sim/flows.h"
+#include "trireme/collective/cost/formulas.h"
 
 namespace trireme::bench {
 namespace {
 
-using namespace plan;
+using namespace cluster;
 
 constexpr double kAlpha = 2e-5, kRate = 1.25e9, kGamma = 5e-11;  // 10 Gbit/s
 constexpr std::size_t kGradient = 25'557'032;                    // elements: ResNet-50's

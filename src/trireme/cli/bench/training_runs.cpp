@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
-#include "trireme/net/launch/launch.h"
+#include "trireme/launch/launch.h"
 
 namespace trireme::bench {
 namespace {
@@ -15,7 +15,7 @@ constexpr std::chrono::seconds kLongestChild{600};
 
 // Runs `trireme ARGUMENTS`, and fails as it does.
 void run_trireme(Argv arguments) {
-  arguments.insert(arguments.begin(), net::own_program());
+  arguments.insert(arguments.begin(), launch::own_program());
   Output output;
   Child child(arguments, output.fd());
   if (child.finish(kLongestChild) != 0) {
@@ -33,7 +33,7 @@ void put(Argv& arguments, const Place& place, int workers) {
 Argv run_there(const Place& place, int workers, const Argv& arguments) {
   Argv there{"run", "-n", std::to_string(workers)};
   put(there, place, workers);
-  there.insert(there.end(), {"--", net::own_program()});
+  there.insert(there.end(), {"--", launch::own_program()});
   there.insert(there.end(), arguments.begin(), arguments.end());
   return there;
 }
@@ -41,10 +41,10 @@ Argv run_there(const Place& place, int workers, const Argv& arguments) {
 // Whether two workers go through many steps without exchanging anything.
 bool silent(const sync::Choice& strategy) {
   constexpr std::int64_t kSteps = 100;
-  sync::CourseAt at{.ranks = 2, .steps_per_epoch = kSteps, .total_steps = 100 * kSteps};
+  sync::ExchangePlanAt at{.ranks = 2, .steps_per_epoch = kSteps, .total_steps = 100 * kSteps};
   for (at.rank = 0; at.rank < at.ranks; ++at.rank) {
     for (at.step = 0; at.step < kSteps; ++at.step) {
-      if (!strategy.course(at).empty()) return false;
+      if (!strategy.exchange_plan(at).empty()) return false;
     }
   }
   return true;
@@ -52,12 +52,12 @@ bool silent(const sync::Choice& strategy) {
 
 }  // namespace
 
-plan::Cluster measured_cluster(const Place& place, int workers) {
+cluster::Cluster measured_cluster(const Place& place, int workers) {
   TemporaryFolder folder;
   const std::string path = folder.path() + "/cluster.toml";
   const Argv tune{"tune", "-n", std::to_string(workers), "--dry-run", "--cluster", path};
   run_trireme(place.emulated() ? run_there(place, workers, tune) : tune);
-  return plan::load_cluster(path);
+  return cluster::load_cluster(path);
 }
 
 std::vector<Way> ways_of(const std::vector<std::string>& strategies, const std::vector<std::string>& codecs,
@@ -71,7 +71,7 @@ std::vector<Way> ways_of(const std::vector<std::string>& strategies, const std::
     std::string name(kind.name);
     if (sync::Choice::parse(name).traits().learners == 0) name += ":learners=1";
     for (const auto& codec : codecs) {
-      if (codec != "none" && kind.compresses == sync::Kind::Compresses::nothing) continue;
+      if (codec != "none" && kind.compresses == sync::StrategyKind::Compresses::nothing) continue;
       ways.push_back({name, codec, threads ? "threads" : "processes", kind.needs_servers});
       if (silent(sync::Choice::parse(name))) break;
     }
@@ -89,17 +89,17 @@ TrainingRuns::TrainingRuns(const Place& place, int workers, const std::string& m
 
 std::string TrainingRuns::next_folder() { return fmt::format("{}/run-{}", folder_.path(), runs_++); }
 
-plan::Profile TrainingRuns::profile() {
+cluster::Profile TrainingRuns::profile() {
   const std::string path = folder_.path() + "/profile.json";
   Argv arguments{"profile", "--workers", std::to_string(workers_), "--quiet", "-o", path};
   arguments.insert(arguments.end(), model_.begin(), model_.end());
   run_trireme(arguments);
-  auto profile = plan::load_profile(path);
+  auto profile = cluster::load_profile(path);
   if (!place_.emulated()) return profile;
   // What exchanges take from compute depends on what they go over.
   arguments.insert(arguments.end(), {"--threads", std::to_string(profile.threads)});
   run_trireme(run_there(place_, workers_, arguments));
-  const auto there = plan::load_profile(path);
+  const auto there = cluster::load_profile(path);
   profile.slowdown = there.slowdown;
   profile.turn_s = there.turn_s;
   profile.link_request_s = there.link_request_s;
@@ -108,7 +108,7 @@ plan::Profile TrainingRuns::profile() {
 }
 
 Argv TrainingRuns::command(const Way& way, std::int64_t steps, const std::string& out) const {
-  Argv command{net::own_program(),
+  Argv command{launch::own_program(),
                "train",
                "--workers",
                std::to_string(workers_),

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "trireme/cli/bench/crew.h"
+#include "trireme/cli/bench/rank_group.h"
 #include "trireme/cli/bench/session.h"
 #include "trireme/cli/bench/turns.h"
-#include "trireme/plan/cluster.h"
-#include "trireme/plan/profile.h"
+#include "trireme/cluster/cluster.h"
+#include "trireme/cluster/profile/profile.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::bench {
@@ -23,7 +23,7 @@ struct Place {
 };
 
 // The cluster that a place is, its costs as tune measures them there now. Throws Error where tune failed.
-plan::Cluster measured_cluster(const Place& place, int workers);
+cluster::Cluster measured_cluster(const Place& place, int workers);
 
 // A way to train.
 struct Way {
@@ -47,7 +47,7 @@ class TrainingRuns {
   // `model`: NAME or NAME:BATCH. All below throw Error where the program fails.
   TrainingRuns(const Place& place, int workers, const std::string& model);
 
-  plan::Profile profile();
+  cluster::Profile profile();
 
   // Of which so many steps after the first kSettled; it waits for its turns.
   std::unique_ptr<PausedRun> start(const Way& way, std::int64_t steps);

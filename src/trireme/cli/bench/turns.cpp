@@ -14,7 +14,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/cli/bench/numbers.h"
-#include "trireme/net/launch/process_tree.h"
+#include "trireme/launch/process_tree.h"
 
 namespace trireme::bench {
 namespace {
@@ -25,10 +25,10 @@ constexpr double kStops = 0.1;  // seconds: a thread that is told to stand still
 // The workers: processes without children. Launchers sleep anyway, and must be able to end their workers.
 std::vector<pid_t> leaves_below(pid_t root) {
   std::vector<pid_t> leaves;
-  const auto all = net::descendants(root);
+  const auto all = launch::descendants(root);
   if (all.empty()) return {root};
   for (pid_t one : all) {
-    if (net::descendants(one).empty()) leaves.push_back(one);
+    if (launch::descendants(one).empty()) leaves.push_back(one);
   }
   return leaves;
 }

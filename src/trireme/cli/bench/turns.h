@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/cli/bench/crew.h"
+#include "trireme/cli/bench/rank_group.h"
 
 namespace trireme::bench {
 

@@ -10,8 +10,8 @@
 
 #include "trireme/cli/bench/cores.h"
 #include "trireme/cli/bench/rank.h"
-#include "trireme/collective/communicator_impl.h"
-#include "trireme/collective/reduce.h"
+#include "trireme/collective/reduce/reduce.h"
+#include "trireme/collective/run/communicator_impl.h"
 
 namespace trireme::bench {
 namespace {

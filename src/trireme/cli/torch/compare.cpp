@@ -10,17 +10,17 @@
 #include <set>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/compare_screen.h"
 #include "trireme/cli/torch/train_flags.h"
 #include "trireme/collective/schedule.h"
-#include "trireme/net/launch/launch.h"
-#include "trireme/train/comparison_run.h"
-#include "trireme/train/comparison_text.h"
-#include "trireme/train/optimizer.h"
-#include "trireme/train/schedule.h"
-#include "trireme/train/workload.h"
+#include "trireme/launch/launch.h"
+#include "trireme/report/compare/comparison_run.h"
+#include "trireme/report/compare/comparison_text.h"
+#include "trireme/train/config/schedule.h"
+#include "trireme/train/learner/workload.h"
+#include "trireme/train/optimizers/optimizer.h"
 
 namespace trireme::cli {
 namespace {
@@ -32,7 +32,7 @@ struct CompareOptions {
   bool quiet = false, json = false;
 };
 
-train::StopRequest stop_request;
+StopRequest stop_request;
 
 void on_signal(int number) { stop_request.note(number); }
 
@@ -109,7 +109,7 @@ void run(CompareOptions& options) {
   auto folder = base.out.empty() ? compare_folder() : base.out;
   heed_signals();
   CompareScreen screen(comparison, train::screen_of(STDERR_FILENO), options.quiet || options.json);
-  train::run_comparison(comparison, {net::own_program(), folder, &stop_request}, screen.watch());
+  train::run_comparison(comparison, {launch::own_program(), folder, &stop_request}, screen.watch());
   report(comparison, folder, options);
   if (stop_request.asked()) {
     fmt::print(stderr, "trireme: stopped; the same command with --out {} goes on\n", folder);

@@ -6,8 +6,8 @@
 #include <cstdio>
 
 #include "trireme/base/clock.h"
-#include "trireme/base/text.h"
-#include "trireme/train/comparison_text.h"
+#include "trireme/base/text/text.h"
+#include "trireme/report/compare/comparison_text.h"
 
 namespace trireme::cli {
 

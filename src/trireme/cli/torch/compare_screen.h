@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "trireme/train/comparison_run.h"
-#include "trireme/train/progress.h"
+#include "trireme/report/compare/comparison_run.h"
+#include "trireme/report/progress.h"
 
 namespace trireme::cli {
 

@@ -9,7 +9,7 @@
 #include "trireme/base/error.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/trained.h"
-#include "trireme/train/evaluate.h"
+#include "trireme/train/learner/evaluate.h"
 
 namespace trireme::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/trained.h"
 #include "trireme/data/input.h"

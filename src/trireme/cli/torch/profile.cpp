@@ -11,21 +11,21 @@
 #include <thread>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/profile_table.h"
 #include "trireme/cli/torch/profiling.h"
 #include "trireme/cli/torch/train_flags.h"
-#include "trireme/collective/communicator.h"
-#include "trireme/net/launch/launch.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/launch/launch.h"
 #include "trireme/net/world.h"
-#include "trireme/train/learner.h"
+#include "trireme/train/learner/learner.h"
 
 namespace trireme::cli {
 
-plan::Profile profile_on_threads(const train::Config& config, const train::ProfilerOptions& options) {
+cluster::Profile profile_on_threads(const train::Config& config, const train::ProfilerOptions& options) {
   train::set_compute_threads(train::compute_threads(config, static_cast<int>(config.workers)));
-  plan::Profile first;
+  cluster::Profile first;
   run_threads(static_cast<int>(config.workers), [&](Communicator& world) {
     train::take_place(config, world.rank(), world.size());
     auto own = options;
@@ -81,10 +81,10 @@ train::ProfilerOptions profiler_options(const train::Config& config, const Profi
   return how;
 }
 
-void report(const plan::Profile& profile, const ProfileOptions& options) {
-  if (!options.out.empty()) plan::save_profile(profile, options.out);
+void report(const cluster::Profile& profile, const ProfileOptions& options) {
+  if (!options.out.empty()) cluster::save_profile(profile, options.out);
   if (options.json) {
-    std::cout << plan::to_json(profile).dump() << std::endl;
+    std::cout << cluster::to_json(profile).dump() << std::endl;
   } else if (!options.quiet) {
     std::cout << profile_table(profile) << std::flush;
     if (!options.out.empty()) std::cout << "written to " << options.out << std::endl;
@@ -121,16 +121,16 @@ void run_worker(const train::Config& config, const net::WorldSpec& spec, const P
 
 // This very command line, for each worker.
 void run_as_processes(const train::Config& config, const std::vector<std::string>& arguments) {
-  net::LaunchSpec spec;
+  launch::LaunchSpec spec;
   spec.name = "trireme profile";
-  spec.command = {net::own_program(), "profile"};
+  spec.command = {launch::own_program(), "profile"};
   spec.command.insert(spec.command.end(), arguments.begin(), arguments.end());
   spec.workers = static_cast<int>(config.workers);
-  spec.output = net::Output::passthrough;
+  spec.output = launch::Output::passthrough;
   spec.grace_s = 2;
   const auto threads = std::to_string(train::compute_threads(config, spec.workers));
   spec.env = {{"OMP_NUM_THREADS", threads}, {"OPENBLAS_NUM_THREADS", threads}};
-  const auto result = net::launch(spec);
+  const auto result = launch::launch(spec);
   // A worker that ended by itself has said why.
   if ((result.exit_code >= 128 || result.rank < 0) && !result.failure.empty() && result.exit_code != 128 + SIGINT &&
       result.exit_code != 128 + SIGTERM) {

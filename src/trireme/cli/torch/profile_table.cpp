@@ -4,17 +4,17 @@
 
 #include <algorithm>
 
-#include "trireme/base/bytes_text.h"
-#include "trireme/plan/mesh_choice.h"
+#include "trireme/base/text/bytes_text.h"
+#include "trireme/mesh/choice/mesh_choice.h"
 
 namespace trireme::cli {
 namespace {
 
-std::string spread(const plan::Quantiles& times) {
+std::string spread(const cluster::Quantiles& times) {
   return fmt::format("{:.3g} ms ({:.3g} to {:.3g})", 1e3 * times.p50, 1e3 * times.p10, 1e3 * times.p90);
 }
 
-std::string layers(const plan::Profile& profile) {
+std::string layers(const cluster::Profile& profile) {
   if (profile.layers.empty()) return {};
   std::size_t width = 5;
   for (const auto& layer : profile.layers) width = std::max(width, std::min<std::size_t>(layer.name.size(), 32));
@@ -29,7 +29,7 @@ std::string layers(const plan::Profile& profile) {
   return text + "\n";
 }
 
-std::string codecs(const plan::Profile& profile) {
+std::string codecs(const cluster::Profile& profile) {
   std::string text;
   for (const auto& codec : profile.codecs) {
     if (codec.encode_s_per_byte <= 0) continue;
@@ -40,7 +40,7 @@ std::string codecs(const plan::Profile& profile) {
   return fmt::format("{:<12} {:>13} {:>13} {:>10}\n{}\n", "codec", "encode", "decode", "smaller", text);
 }
 
-std::string noise(const plan::Profile& profile) {
+std::string noise(const cluster::Profile& profile) {
   const auto& noise = profile.noise;
   if (noise.steps == 0) return {};
   if (noise.scale() == 0) return "noise of gradients: too large to tell from so few steps (--noise-steps)\n";
@@ -52,7 +52,7 @@ std::string noise(const plan::Profile& profile) {
 
 }  // namespace
 
-std::string profile_table(const plan::Profile& profile) {
+std::string profile_table(const cluster::Profile& profile) {
   auto text = fmt::format("{} on {}, batch {}, {} worker{} at once with {} thread{} each, {}\n\n", profile.model,
                           profile.data, profile.batch, profile.beside, profile.beside == 1 ? "" : "s", profile.threads,
                           profile.threads == 1 ? "" : "s", profile.device);

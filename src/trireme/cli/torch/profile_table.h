@@ -2,11 +2,11 @@
 #pragma once
 #include <string>
 
-#include "trireme/plan/profile.h"
+#include "trireme/cluster/profile/profile.h"
 
 namespace trireme::cli {
 
 // Lines that end with a line feed: the layers, the step, the codecs, the noise.
-std::string profile_table(const plan::Profile& profile);
+std::string profile_table(const cluster::Profile& profile);
 
 }  // namespace trireme::cli

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "trireme/base/error.h"
-#include "trireme/train/checkpoints.h"
-#include "trireme/train/state.h"
+#include "trireme/train/checkpoint/checkpoints.h"
+#include "trireme/train/checkpoint/state.h"
 
 namespace trireme::cli {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "trireme/train/config.h"
+#include "trireme/train/config/config.h"
 
 namespace trireme::cli {
 

@@ -4,19 +4,19 @@
 #include <filesystem>
 #include <iostream>
 
+#include "trireme/base/cores.h"
 #include "trireme/base/error.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/run_folder.h"
 #include "trireme/cli/torch/train_command.h"
 #include "trireme/cli/torch/train_mesh.h"
 #include "trireme/collective/schedule.h"
-#include "trireme/net/cores.h"
 
 namespace trireme::cli {
 namespace {
 
 train::Config resolve_all(TrainCommand& options) {
-  if (!options.plan_file.empty()) options.plan = plan::load_plan(options.plan_file);
+  if (!options.plan_file.empty()) options.plan = cluster::load_plan(options.plan_file);
   const auto* plan = options.plan ? &*options.plan : nullptr;
   if (!options.resumes) return resolve(*options.flags, default_config(), plan);
   std::string folder = options.resume, out;
@@ -36,7 +36,7 @@ train::Config resolve_all(TrainCommand& options) {
 
 // A plan counts on a core for each worker at least.
 void warn_of_few_cores(const train::Config& config, const TrainCommand& options) {
-  const int cores = net::usable_cores();
+  const int cores = usable_cores();
   if (!options.plan || config.workers <= cores) return;
   fmt::print(
       stderr,

@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/torch/train_command.h"
 #include "trireme/cli/torch/train_mesh.h"
-#include "trireme/net/emulate/network.h"
-#include "trireme/plan/mesh_shape.h"
-#include "trireme/train/straggle.h"
+#include "trireme/mesh/mesh_shape.h"
+#include "trireme/net/emulated_network.h"
+#include "trireme/train/config/straggle.h"
 
 namespace trireme::cli {
 namespace {
@@ -79,7 +79,7 @@ void check_start(const train::Config& config, const TrainCommand& options) {
     throw ConfigError(fmt::format("--out {}: there is a file of that name; name a folder", config.out));
   }
   if (nodes_of(options) > 1) return;  // each says for itself how many workers it has
-  const auto shape = train::told_mesh(config).value_or(plan::MeshShape{.data = static_cast<int>(config.workers)});
+  const auto shape = train::told_mesh(config).value_or(mesh::MeshShape{.data = static_cast<int>(config.workers)});
   if (shape.size() != config.workers) {
     throw ConfigError(
         fmt::format("--mesh {}: that is {} workers, and there are {}; make data × pipe × tensor {} or "

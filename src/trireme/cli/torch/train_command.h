@@ -10,16 +10,16 @@
 
 #include "trireme/cli/torch/train_flags.h"
 #include "trireme/cli/torch/train_servers.h"
+#include "trireme/cluster/planner/plan_file.h"
 #include "trireme/net/world.h"
-#include "trireme/plan/plan_file.h"
-#include "trireme/train/config.h"
+#include "trireme/train/config/config.h"
 
 namespace trireme::cli {
 
 struct TrainCommand {
   std::shared_ptr<TrainFlags> flags;
   std::string resume, plan_file, nodes = "1", node, endpoint, bind, key_file, remote_servers = "0", ps_endpoint, join;
-  std::optional<plan::PlanFile> plan = {};
+  std::optional<cluster::PlanFile> plan = {};
   bool resumes = false, print_config = false, quiet = false, json = false;
 };
 

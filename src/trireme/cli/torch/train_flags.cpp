@@ -7,13 +7,13 @@
 
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
+#include "trireme/mesh/mesh_shape.h"
+#include "trireme/mesh/schedule.h"
 #include "trireme/models/model.h"
 #include "trireme/optim/optimizers.h"
-#include "trireme/pipeline/schedule.h"
-#include "trireme/plan/mesh_shape.h"
 #include "trireme/sync/strategies.h"
-#include "trireme/train/idle_settings.h"
-#include "trireme/train/objective.h"
+#include "trireme/train/config/idle_settings.h"
+#include "trireme/train/objective/objective.h"
 
 namespace trireme::cli {
 namespace {
@@ -59,7 +59,7 @@ std::string help_of(const train::Field& field, const train::Config& defaults) {
 using Given = std::vector<std::pair<std::string, std::string>>;  // key and text
 
 // What was given for a key must mean the same as what the plan says.
-void check_against(const plan::PlanFile& plan, const train::Field& field, const std::string& planned,
+void check_against(const cluster::PlanFile& plan, const train::Field& field, const std::string& planned,
                    const Given& given) {
   for (const auto& [key, text] : given) {
     if (key.starts_with("model.args.") || train::find_field(key).key != field.key) continue;
@@ -72,7 +72,7 @@ void check_against(const plan::PlanFile& plan, const train::Field& field, const 
   }
 }
 
-void set_by_plan(train::Config& config, const plan::PlanFile& plan, const Given& given) {
+void set_by_plan(train::Config& config, const cluster::PlanFile& plan, const Given& given) {
   for (const auto& [key, text] : plan.chosen.settings) {
     try {
       train::set(config, key, text);
@@ -148,7 +148,7 @@ void refuse_idle(const TrainFlags& flags, const train::Config& config) {
   }
 }
 
-train::Config resolve(const TrainFlags& flags, train::Config config, const plan::PlanFile* plan) {
+train::Config resolve(const TrainFlags& flags, train::Config config, const cluster::PlanFile* plan) {
   constexpr std::int64_t kUnsaid = -1;  // that no text can mean
   const auto workers = std::exchange(config.workers, kUnsaid);
   if (!flags.config_file.empty()) train::merge_file(config, flags.config_file);

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/plan/plan_file.h"
-#include "trireme/train/config.h"
+#include "trireme/cluster/planner/plan_file.h"
+#include "trireme/train/config/config.h"
 
 namespace trireme::cli {
 
@@ -27,7 +27,7 @@ std::shared_ptr<TrainFlags> add_train_flags(CLI::App& command);
 // Defaults, under the file, under the environment, under the plan where there is one, under the flags. `base` replaces
 // the defaults. A flag that says something else than the plan is refused: ConfigError names it.
 train::Config resolve(const TrainFlags& flags, train::Config base = default_config(),
-                      const plan::PlanFile* plan = nullptr);
+                      const cluster::PlanFile* plan = nullptr);
 
 // All that --NAME and --set said, by key of the table or as --set wrote it.
 std::vector<std::pair<std::string, std::string>> all_given(const TrainFlags& flags);

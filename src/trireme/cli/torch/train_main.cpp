@@ -6,7 +6,7 @@
 #include <exception>
 #include <string_view>
 
-#include "trireme/base/file_limit.h"
+#include "trireme/base/files/file_limit.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/memory.h"
 #include "trireme/cli/program.h"

@@ -6,12 +6,12 @@
 
 #include "trireme/base/error.h"
 #include "trireme/cli/torch/train_servers.h"
-#include "trireme/net/emulate/hosts.h"
+#include "trireme/launch/emulate/hosts.h"
 #include "trireme/net/world.h"
-#include "trireme/ps/endpoint.h"
+#include "trireme/ps/wire/endpoint.h"
 #include "trireme/sync/strategies.h"
-#include "trireme/train/gather_text.h"
-#include "trireme/train/mesh_choice.h"
+#include "trireme/train/group/gather_text.h"
+#include "trireme/trainer/mesh_choice.h"
 
 namespace trireme::cli {
 namespace {
@@ -39,7 +39,7 @@ struct Fleet {
     }
     if (network.hosts == 0) return ps::fresh_name("fleet");
     const int part = mesh.place().pipe * mesh.shape().tensor + mesh.place().tensor;
-    return fmt::format("{}:{}", net::emulated_address(mesh.world().rank() * network.hosts / mesh.world().size()),
+    return fmt::format("{}:{}", launch::emulated_address(mesh.world().rank() * network.hosts / mesh.world().size()),
                        29400 + part);
   }
 
@@ -53,7 +53,7 @@ struct Fleet {
 bool needs_servers(const train::Config& config) { return sync::Choice::parse(config.strategy).kind->needs_servers; }
 
 train::TrainResult train_on_mesh(const train::Config& config, train::Workload& workload, Communicator& world,
-                                 train::Crew& crew, train::TrainOptions how) {
+                                 train::WorkerGroup& group, train::TrainOptions how) {
   auto chosen = train::choose_mesh(config, workload, world);
   Mesh mesh(world, chosen.shape);
   how.mesh = &mesh;
@@ -65,7 +65,7 @@ train::TrainResult train_on_mesh(const train::Config& config, train::Workload& w
   }
   std::optional<Fleet> fleet;
   if (needs_servers(config)) how.client = fleet.emplace(config, mesh).client.get();
-  auto result = train::train(chosen.config, workload, world, crew, how);
+  auto result = train::train(chosen.config, workload, world, group, how);
   world.barrier();  // others may still need what lies here
   return result;
 }

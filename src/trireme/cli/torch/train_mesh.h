@@ -1,7 +1,7 @@
 // A training run whose model is cut, on a mesh of workers.
 #pragma once
-#include "trireme/collective/communicator.h"
-#include "trireme/train/trainer.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/trainer/trainer.h"
 
 namespace trireme::cli {
 
@@ -9,6 +9,6 @@ bool needs_servers(const train::Config& config);
 
 // Chooses the mesh, and starts servers where the strategy needs them. Collective.
 train::TrainResult train_on_mesh(const train::Config& config, train::Workload& workload, Communicator& world,
-                                 train::Crew& crew, train::TrainOptions how);
+                                 train::WorkerGroup& group, train::TrainOptions how);
 
 }  // namespace trireme::cli

@@ -7,27 +7,27 @@
 #include <optional>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/train_command.h"
 #include "trireme/cli/torch/train_mesh.h"
-#include "trireme/net/emulate/hosts.h"
-#include "trireme/net/launch/launch.h"
-#include "trireme/ps/endpoint.h"
-#include "trireme/train/workload.h"
+#include "trireme/launch/emulate/hosts.h"
+#include "trireme/launch/launch.h"
+#include "trireme/ps/wire/endpoint.h"
+#include "trireme/train/learner/workload.h"
 
 namespace trireme::cli {
 
 void run_as_processes(const train::Config& config, const TrainCommand& options, std::vector<std::string> arguments) {
-  net::LaunchSpec spec;
+  launch::LaunchSpec spec;
   spec.name = "trireme train";
-  spec.command = {net::own_program(), "train"};
+  spec.command = {launch::own_program(), "train"};
   spec.command.insert(spec.command.end(), arguments.begin(), arguments.end());
   spec.command.insert(spec.command.end(), {"--out", config.out});
   spec.workers = static_cast<int>(config.workers);
   spec.transport = config.transport;
   spec.network = net::parse_emulated_network(config.hosts, config.bandwidth, config.latency);
-  spec.output = net::Output::passthrough;
+  spec.output = launch::Output::passthrough;
   spec.bind = options.bind;
   spec.key_file = options.key_file;
   spec.endpoint = options.endpoint;
@@ -72,12 +72,12 @@ void run_as_processes(const train::Config& config, const TrainCommand& options, 
       net::check_emulated_network(spec.network, cast.workers, spec.transport);
       if (!options.ps_endpoint.empty()) throw ConfigError("--hosts: emulated hosts reach no others; no --ps-endpoint");
       spec.host_of = [cast, hosts = spec.network.hosts](int rank) { return cast.host(rank, hosts); };
-      endpoint = net::emulated_address(0) + ":29400";  // nobody else is there
+      endpoint = launch::emulated_address(0) + ":29400";  // nobody else is there
     }
     spec.env.emplace_back("TRIREME_PS", endpoint);
   }
   heed_stop_signals(on_launcher_signal);
-  auto result = net::launch(spec);
+  auto result = launch::launch(spec);
   // A worker that ended by itself has said why; that everything was told to end is no news.
   const bool killed = result.rank >= 0 && WIFSIGNALED(result.wait_status);
   const bool told = result.rank < 0 && result.exit_code != 128 + SIGINT && result.exit_code != 128 + SIGTERM;

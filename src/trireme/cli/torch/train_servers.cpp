@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "trireme/base/error.h"
-#include "trireme/base/size.h"
+#include "trireme/base/text/size.h"
 
 namespace trireme::cli {
 

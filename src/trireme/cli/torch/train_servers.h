@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "trireme/net/fd.h"
-#include "trireme/ps/client.h"
-#include "trireme/ps/coordinator.h"
-#include "trireme/ps/server.h"
-#include "trireme/train/config.h"
+#include "trireme/ps/client/client.h"
+#include "trireme/ps/coordinator/coordinator.h"
+#include "trireme/ps/server/server.h"
+#include "trireme/train/config/config.h"
 
 namespace trireme::cli {
 

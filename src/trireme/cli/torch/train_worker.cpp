@@ -11,15 +11,15 @@
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/train_command.h"
 #include "trireme/cli/torch/train_mesh.h"
-#include "trireme/collective/communicator.h"
-#include "trireme/net/key.h"
-#include "trireme/ps/endpoint.h"
-#include "trireme/train/guest.h"
-#include "trireme/train/learner.h"
-#include "trireme/train/ps_crew.h"
-#include "trireme/train/trainer.h"
-#include "trireme/train/workload.h"
-#include "trireme/train/world_crew.h"
+#include "trireme/collective/run/communicator.h"
+#include "trireme/net/join/key.h"
+#include "trireme/ps/wire/endpoint.h"
+#include "trireme/train/group/server_group.h"
+#include "trireme/train/group/world_group.h"
+#include "trireme/train/learner/learner.h"
+#include "trireme/train/learner/workload.h"
+#include "trireme/trainer/late_worker.h"
+#include "trireme/trainer/trainer.h"
 
 namespace trireme::cli {
 namespace {
@@ -57,14 +57,14 @@ void report(const train::TrainResult& result, const train::Config& config, int r
 void work(const train::Config& config, train::Workload& workload, Communicator& world, const TrainCommand& options) {
   train::TrainResult result;
   try {
-    train::WorldCrew crew(world);
+    train::WorldGroup group(world);
     const auto how = train_options(options);
     if (train::uses_mesh(config)) {
-      result = train_on_mesh(config, workload, world, crew, how);
+      result = train_on_mesh(config, workload, world, group, how);
     } else {
-      result = train::train(config, workload, world, crew, how);
+      result = train::train(config, workload, world, group, how);
     }
-    crew.close();
+    group.close();
   } catch (const Aborted&) {
     throw;
   } catch (const std::exception& error) {
@@ -80,10 +80,10 @@ void work_with_servers(const train::Config& config, train::Workload& workload, C
   train::TrainResult result;
   {
     ps::Client client({.at = at, .key = net::key_from_environment(net::process_environment()), .rank = rank});
-    train::PsCrew crew(client, rank, config);
+    train::ServerGroup group(client, rank, config);
     auto how = train_options(options);
     how.client = &client;
-    result = train::train(config, workload, world, crew, how);
+    result = train::train(config, workload, world, group, how);
   }
   report(result, config, rank, options);
 }

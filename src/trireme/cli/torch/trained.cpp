@@ -6,12 +6,12 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "trireme/base/cores.h"
 #include "trireme/base/error.h"
-#include "trireme/base/nearest.h"
-#include "trireme/net/cores.h"
-#include "trireme/train/checkpoints.h"
-#include "trireme/train/state.h"
-#include "trireme/train/workload.h"
+#include "trireme/base/text/nearest.h"
+#include "trireme/train/checkpoint/checkpoints.h"
+#include "trireme/train/checkpoint/state.h"
+#include "trireme/train/learner/workload.h"
 
 namespace trireme::cli {
 namespace {
@@ -76,7 +76,7 @@ Trained load_trained(const TrainedOptions& options) {
   trained.objective =
       train::make_objective(trained.config.loss, trained.config.metric, trained.look.shape, trained.look.name);
   trained.device = device_for(options, trained.config);
-  train::set_compute_threads(options.threads > 0 ? static_cast<int>(options.threads) : net::usable_cores());
+  train::set_compute_threads(options.threads > 0 ? static_cast<int>(options.threads) : usable_cores());
   trained.model = train::build_model(trained.config, trained.look.shape);
   train::restore_model(*trained.model, loaded, trained.file);
   trained.model->to(trained.device);

@@ -3,10 +3,10 @@
 #include <memory>
 #include <string>
 
-#include "trireme/data/one.h"
+#include "trireme/data/single_sample.h"
 #include "trireme/models/model.h"
-#include "trireme/train/config.h"
-#include "trireme/train/objective.h"
+#include "trireme/train/config/config.h"
+#include "trireme/train/objective/objective.h"
 
 namespace trireme::cli {
 

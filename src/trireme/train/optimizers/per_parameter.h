@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "trireme/train/optimizer.h"
+#include "trireme/train/optimizers/optimizer.h"
 
 namespace trireme::train {
 

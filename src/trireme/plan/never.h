@@ -1,9 +1,0 @@
-// The time of what does not happen, in seconds. Private to the folder.
-#pragma once
-#include <limits>
-
-namespace trireme::plan {
-
-inline constexpr double kNever = std::numeric_limits<double>::infinity();
-
-}  // namespace trireme::plan

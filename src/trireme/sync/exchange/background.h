@@ -1,0 +1,43 @@
+// Things done one after the other on a thread of their own, in the order given.
+#pragma once
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "trireme/sync/exchange/bucket.h"
+
+namespace trireme::sync {
+
+class Background {
+ public:
+  Background() = default;
+  // What has not begun is dropped.
+  ~Background();
+  Background(const Background&) = delete;
+
+  // Used by one thread. The pending's wait() throws what `work` threw; after one has failed, no other begins.
+  std::unique_ptr<Pending> start(std::function<void()> work);
+
+ private:
+  // Guarded by its own mutex: a Pending may outlive the thread.
+  struct Task {
+    std::function<void()> work;
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = false;
+    std::exception_ptr error;
+    Pending::Times times;
+  };
+  class Started;
+  void run(const std::stop_token& stop);
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<std::shared_ptr<Task>> waiting_;  // guarded by mutex_; shared: the thread does it, the caller waits
+  std::jthread thread_;                        // started with the first task
+};
+
+}  // namespace trireme::sync
