@@ -7,6 +7,8 @@ repository=$1
 before() {
   tree="$work/a tree"
   rm -rf "$tree"
+  mkdir -p "$tree/src/trireme" "$tree/include/trireme"
+  cp "$repository/src/trireme/rooms.txt" "$tree/src/trireme/"
   file base/error.h '<string>'
   file net/channel.h '"trireme/base/error.h"'
 }
@@ -14,6 +16,7 @@ before() {
 # Writes a source of the tree that includes what is given.
 file() {
   local path="$tree/src/trireme/$1" what
+  if [[ $1 != */* ]]; then path="$tree/include/trireme/$1"; fi
   mkdir -p "$(dirname "$path")"
   echo '#pragma once' >"$path"
   for what in "${@:2}"; do echo "#include $what" >>"$path"; done

@@ -12,7 +12,7 @@ before() {
   file optim/optimizers.h 'inline constexpr Kind kLars{.name = "lars",'
   file mesh/hybrids.cpp '    HybridKind{.name = "none"},' '    HybridKind{.name = "alexnet"},'
   file collective/schedules/algorithms.cpp '    Algorithm{all_reduce, "ring", "round", kMessages, ring},'
-  file mesh/schedule.cpp '    Kind{"gpipe", "all forwards", true, make_gpipe},'
+  file mesh/schedule.cpp '    PipelineKind{"gpipe", "all forwards", true, make_gpipe},'
 }
 
 # Writes a source of the tree, line by line.
@@ -58,10 +58,11 @@ test_another_member_counts_as_anybody() {
 }
 
 test_a_list_that_moved_is_noticed() {
+  file mesh/hybrids.cpp '// nothing'
   file mesh/schedule.cpp '// nothing'
   check
   expect_status 1
-  expect_in "$err" 'no member is declared in src/trireme/pipeline'
+  expect_in "$err" 'no member is declared in src/trireme/mesh'
 }
 
 run_all
