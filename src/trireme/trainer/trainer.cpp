@@ -90,6 +90,7 @@ class Run {
       saving_.save(place_, test.metrics.front());
       saving_.wait();
     }
+    workers_.sum({});  // who leaves before all have looked would seem to have died
     const auto held = held_->report(meter_.seconds(place_));
     for (const auto& line : held.lines) recorder_->message(line);
     const auto summary = recorder_->finish(place_, test, stopping_.stopped() ? "stopped" : "finished", workers, report,

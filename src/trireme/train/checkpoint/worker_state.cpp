@@ -279,7 +279,8 @@ NamedTensors worker_state(sync::Strategy& strategy, Learners& learners, const Re
         own.emplace_back(fmt::format("{}weights.{}.{}", prefix, k, name), copied(part));
       });
     }
-    if (auto numbers = strategy.numbers(); !numbers.empty() && mine_to_keep) {
+    // Of servers whoever writes has them, which need not be the first.
+    if (auto numbers = strategy.numbers(); !numbers.empty() && (mine_to_keep || strategy.traits().owns_step)) {
       own.emplace_back(prefix + "numbers", torch::tensor(numbers, torch::kFloat64));
     }
   }
