@@ -1,0 +1,9 @@
+// The algorithms of convolution, one file each.
+#pragma once
+#include "trireme/ops/conv/conv.h"
+
+namespace trireme::ops {
+
+const ConvAlgorithm& direct_conv();
+
+}  // namespace trireme::ops
