@@ -129,10 +129,15 @@ TEST_F(Strategies, AWorkerJoinsAJobThatRuns) {
   const Words same{"--strategy", "ps-async", "--workers", "2", "--evals-per-epoch", "2", "--key-file", key.string()};
   Started job(tiny(out, same + Words{"--epochs", "60", "--servers", "1", "--ps-endpoint", at, "--straggle",
                                      "random,p=1,ms=4", "--quiet"}));
+  const auto other = run(tiny(folder.path() / "none", same + Words{"--epochs", "60", "--join", at, "--loss",
+                                                                   "cross-entropy:smoothing=0.1", "--lr", "0.5"}));
+  EXPECT_NE(other.code, 0);
+  EXPECT_THAT(other.err, HasSubstr("--join: the job there was not started with --loss cross-entropy:smoothing=0.1, "
+                                   "--lr 0.5; give the flags that it has"));
   auto late_worker = run_well(tiny(folder.path() / "none", same + Words{"--epochs", "60", "--join", at, "--json"}));
   EXPECT_EQ(job.wait(60), 0) << job.err();
   const auto helped = json_lines(late_worker.out).front();
-  EXPECT_EQ(helped["worker"], 2);
+  EXPECT_EQ(helped["worker"], 3);  // 2 was refused
   EXPECT_GT(helped["batches"], 0);
   std::int64_t batches = helped["batches"];
   const auto run_file = json_in(out / "run.json");

@@ -32,7 +32,7 @@ class LateWorker {
         world_(world_of_one()),
         alone_(world_),
         held_(work, world_, alone_),
-        guest_(client, config),
+        job_(client, config),
         samples_(sampler_options(config, work, 0, static_cast<int>(config.workers))),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule,
@@ -42,7 +42,7 @@ class LateWorker {
         clip_(own_clip(config, *strategy_, static_cast<int>(config.workers))),
         learners_(config, work, static_cast<int>(client.id()), *strategy_, held_),
         worker_(learners_, *strategy_, clip_),
-        feed_(samples_, config.evals_per_epoch, [this](const WorkerGroup::Part& part) { return guest_.take(part); }) {
+        feed_(samples_, config.evals_per_epoch, [this](const WorkerGroup::Part& part) { return job_.take(part); }) {
     if (!strategy_->traits().own_pace) {
       throw ConfigError(
           fmt::format("--join: {} deals out its batches beforehand; only ps-async has some for who comes "
@@ -76,18 +76,19 @@ class LateWorker {
   }
 
  private:
-  // Until the job has begun, and it is known that it is of the same settings.
+  // Until the job has begun. It must be of the same settings.
   void wait_for_job() {
     const auto deadline = Deadline::in_seconds(config_.timeout);
-    while (!guest_.part() && !guest_.over()) {
+    while (!job_.part() && !job_.over()) {
       if (deadline.passed()) {
-        throw ConfigError(fmt::format(
-            "--join: within {:g} s the job there has not shared out any batches of {} by --batch {}, --workers "
-            "{}, --seed {} and --evals-per-epoch {}; give the flags that it has",
-            config_.timeout, config_.data, config_.batch, config_.workers, config_.seed, config_.evals_per_epoch));
+        throw ConfigError(
+            fmt::format("--join: within {:g} s the job there has not shared out any batches; is it one of "
+                        "ps-async that trains?",
+                        config_.timeout));
       }
       std::this_thread::sleep_for(kPause);
     }
+    if (job_.part()) job_.check_settings();
   }
 
   // Called by the loader's thread: the next batch of the part that is under way; nothing when it has no more, or nobody
@@ -99,11 +100,11 @@ class LateWorker {
         between_ = !share;
         return share;
       }
-      if (const auto part = guest_.part(); part && *part > part_) {
+      if (const auto part = job_.part(); part && *part > part_) {
         part_ = *part;
         feed_.seek_part(part_);
         between_ = false;
-      } else if (guest_.over()) {
+      } else if (job_.over()) {
         break;
       } else {
         std::this_thread::sleep_for(kPause);
@@ -132,7 +133,7 @@ class LateWorker {
   Communicator world_;
   WorldGroup alone_;  // nobody else is asked
   WholeModel held_;
-  const PsGuest guest_;
+  const JoinedJob job_;
   const data::SamplerOptions samples_;
   const std::int64_t steps_per_epoch_;
   std::unique_ptr<RateSchedule> schedule_;

@@ -1,16 +1,36 @@
 #include "trireme/train/group/server_group.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "trireme/base/error.h"
 
 namespace trireme::train {
 namespace {
 
 constexpr std::string_view kOver = "training is over";
 
-// Counts the parts that have begun; by all that says which batches they are made of.
-std::string begun(const Config& config) {
-  return fmt::format("parts of {} by {}x{} and {}, seed {}, {} an epoch", config.data, config.batch, config.accumulate,
-                     config.workers, config.seed, config.evals_per_epoch);
+constexpr std::string_view kParts = "parts begun";
+
+// What workers of one job must have in common, as counters that its writer begins: "--batch 32". Where the data lie,
+// what tests are judged by and how much is computed at a time may differ.
+std::vector<std::string> shared_settings(const Config& config) {
+  constexpr std::array<std::string_view, 6> own{"data.root",    "train.metric",      "train.target",
+                                                "train.on_nan", "train.micro_batch", "train.autocast"};
+  std::vector<std::string> found{fmt::format("--workers {}", config.workers)};
+  for (const Field& field : fields()) {
+    const bool learns = field.key.starts_with("model.") || field.key.starts_with("data.") ||
+                        field.key.starts_with("train.") || field.key.starts_with("sync.compress") ||
+                        field.key == "sync.sparse";
+    if (!learns || std::ranges::find(own, field.key) != own.end()) continue;
+    found.push_back(fmt::format("{} {}", field.flag, value_text(config, field)));
+  }
+  for (const auto& [name, value] : config.model_args) found.push_back(fmt::format("--model-arg {}={}", name, value));
+  return found;
 }
 
 std::string batches_of(const WorkerGroup::Part& part) { return fmt::format("part {}", part.number); }
@@ -48,21 +68,35 @@ void ServerGroup::announce(const std::optional<Part>& part) {
     client_.next_ticket(kOver, 1, deadline);
     return;
   }
-  while (client_.next_ticket(begun(config_), static_cast<std::uint64_t>(part->number) + 1, deadline)) {
+  if (!std::exchange(announced_, true)) {
+    for (const auto& setting : shared_settings(config_)) client_.next_ticket(setting, 1, deadline);
+  }
+  while (client_.next_ticket(kParts, static_cast<std::uint64_t>(part->number) + 1, deadline)) {
   }
 }
 
-std::optional<std::int64_t> PsGuest::part() const {
-  const auto count = client_.counted(begun(config_), Deadline::in_seconds(config_.timeout));
+std::optional<std::int64_t> JoinedJob::part() const {
+  const auto count = client_.counted(kParts, Deadline::in_seconds(config_.timeout));
   return count > 0 ? std::optional(static_cast<std::int64_t>(count) - 1) : std::nullopt;
 }
 
-bool PsGuest::over() const {
+bool JoinedJob::over() const {
   return !client_.stopped().empty() || client_.counted(kOver, Deadline::in_seconds(config_.timeout)) > 0;
 }
 
-std::optional<std::int64_t> PsGuest::take(const WorkerGroup::Part& part) const {
+std::optional<std::int64_t> JoinedJob::take(const WorkerGroup::Part& part) const {
   return take_from(client_, part, Deadline::in_seconds(config_.timeout));
+}
+
+void JoinedJob::check_settings() const {
+  const auto deadline = Deadline::in_seconds(config_.timeout);
+  std::vector<std::string> other;
+  for (const auto& setting : shared_settings(config_)) {
+    if (client_.counted(setting, deadline) == 0) other.push_back(setting);
+  }
+  if (other.empty()) return;
+  throw ConfigError(
+      fmt::format("--join: the job there was not started with {}; give the flags that it has", fmt::join(other, ", ")));
 }
 
 }  // namespace trireme::train

@@ -27,16 +27,20 @@ class ServerGroup : public WorkerGroup {
   const int rank_;
   const Config& config_;
   std::int64_t sums_ = 0;
+  bool announced_ = false;  // the settings, for who joins
 };
 
-// What those who join later need to know of a job that shares out its batches.
-class PsGuest {
+// A job that shares out its batches, as a worker sees it that joins later.
+class JoinedJob {
  public:
-  PsGuest(ps::Client& client, const Config& config) : client_(client), config_(config) {}
-  // The number of the part that is under way; none before the first, or where the job trains with other settings.
+  JoinedJob(ps::Client& client, const Config& config) : client_(client), config_(config) {}
+  // The number of the part that is under way; none before the first.
   std::optional<std::int64_t> part() const;
   bool over() const;
   std::optional<std::int64_t> take(const WorkerGroup::Part& part) const;
+  // Throws ConfigError that names the flags that say another thing here than there, of those that say what is learned
+  // from which batches. Once a part is under way.
+  void check_settings() const;
 
  private:
   ps::Client& client_;
