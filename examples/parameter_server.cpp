@@ -24,7 +24,7 @@ int main() try {
   const auto soon = [] { return trireme::Deadline::in_seconds(30); };
 
   // One coordinator, and beside each worker a server. With servers elsewhere: trireme serve, or this on their hosts.
-  const auto key = trireme::net::key_from_environment(trireme::net::process_environment());
+  const auto key = trireme::net::key_from_environment();
   std::optional<ps::Coordinator> coordinator;
   std::vector<std::uint8_t> at(108);
   if (world.rank() == 0) {

@@ -15,7 +15,6 @@
 #include "trireme/parallel/pipeline/pipeline.h"
 #include "trireme/parallel/shard/sharded_net.h"
 #include "trireme/parallel/tensor/maps.h"
-#include "trireme/parallel/tensor/repartition.h"
 #include "trireme/parallel/tensor/tensor_parallel.h"
 #include "trireme/train/synchronize.h"
 #include "trireme/trireme.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "trireme/base/error.h"
+#include "trireme/cluster/profile/example_layers.h"
 #include "trireme/cluster/sim/job/simulate.h"
 
 namespace trireme::cluster {

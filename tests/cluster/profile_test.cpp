@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/cluster/profile/profile_json.h"
 #include "trireme/compress/codecs.h"
 
 namespace trireme::cluster {

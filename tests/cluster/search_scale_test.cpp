@@ -5,7 +5,9 @@
 #include <map>
 
 #include "trireme/base/error.h"
+#include "trireme/cluster/network.h"
 #include "trireme/cluster/planner/search.h"
+#include "trireme/cluster/sim/collective_time.h"
 #include "trireme/cluster/sim/job/simulate.h"
 #include "trireme/mesh/schedule.h"
 #include "trireme/sync/compatibility.h"

@@ -10,6 +10,7 @@
 #include "trireme/cluster/planner/plan_file.h"
 #include "trireme/cluster/sim/job/simulate.h"
 #include "trireme/collective/cost/link_model.h"
+#include "trireme/collective/schedule.h"
 #include "trireme/sync/compatibility.h"
 #include "trireme/sync/exchange/bucket_plan.h"
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/error.h"
+#include "trireme/cluster/profile/example_layers.h"
 #include "trireme/cluster/sim/nics.h"
 #include "trireme/collective/cost/cost.h"
 #include "trireme/collective/cost/formulas.h"

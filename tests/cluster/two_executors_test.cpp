@@ -5,7 +5,9 @@
 #include <mutex>
 
 #include "tests/sync/loop.h"
+#include "trireme/cluster/network.h"
 #include "trireme/cluster/sim/job/simulate.h"
+#include "trireme/collective/schedule.h"
 
 namespace trireme::cluster {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/collective/cost/cost.h"
+#include "trireme/collective/cost/cost_json.h"
 
 namespace trireme::link_model_test {
 namespace {

@@ -1,4 +1,5 @@
 #include "tests/collective/numbers.h"
+#include "trireme/collective/schedule.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

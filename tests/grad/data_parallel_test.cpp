@@ -11,6 +11,7 @@
 #include "trireme/base/error.h"
 #include "trireme/cluster/sim/job/simulate.h"
 #include "trireme/compress/codecs.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/sync/exchange/bucket_plan.h"
 
 namespace trireme {
@@ -356,9 +357,9 @@ TEST(DataParallel, WhatRanksTellIsSummed) {
   run_threads(3, [&](Communicator& world) {
     auto net = small_net();
     auto parallel = data_parallel(net, world);
-    parallel.tell({1, static_cast<float>(world.rank()), 0, 0});
+    parallel.gradients().tell({1, static_cast<float>(world.rank()), 0, 0});
     loss_on(net, examples({4, 8}, 4)).backward();
-    EXPECT_THAT(parallel.told(), ElementsAre(3, 3, 0, 0));
+    EXPECT_THAT(parallel.gradients().told(), ElementsAre(3, 3, 0, 0));
   });
 }
 

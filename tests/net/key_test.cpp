@@ -10,6 +10,8 @@
 
 #include "tests/net/worlds.h"
 #include "trireme/base/error.h"
+#include "trireme/net/join/environment.h"
+#include "trireme/net/join/key_sources.h"
 
 namespace trireme::net {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "tests/net/worlds.h"
 #include "trireme/base/dtype.h"
+#include "trireme/net/transport.h"
 
 namespace trireme::net::test {
 namespace {

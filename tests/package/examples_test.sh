@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs a build to an empty prefix, then builds and runs against that alone: every installed header, every
+# Installs a build to an empty prefix, then builds and runs against that alone: every installed header by itself, every
 # snippet of the documentation, every example.
 # usage: examples_test.sh REPOSITORY BUILD COMPILER
 set -euo pipefail
@@ -19,6 +19,8 @@ if find "$work/a prefix" -type f -exec grep -lF -e "$repository" {} + | grep -E 
   echo 'the files above name the source folder: the package cannot be moved' >&2
   exit 1
 fi
+# What is installed is what lies in include/, and all of it.
+diff -r "$repository/include" "$work/a prefix/include"
 "$work/a prefix/bin/trireme" --version
 
 {

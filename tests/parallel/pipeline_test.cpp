@@ -13,6 +13,7 @@
 #include "trireme/base/error.h"
 #include "trireme/mesh/schedule.h"
 #include "trireme/nn/dropout.h"
+#include "trireme/parallel/pipeline/stage_parameters.h"
 
 namespace trireme {
 namespace {

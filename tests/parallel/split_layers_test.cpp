@@ -7,6 +7,7 @@
 #include "trireme/nn/locally_connected.h"
 #include "trireme/parallel/tensor/maps.h"
 #include "trireme/parallel/tensor/shared_linear.h"
+#include "trireme/parallel/tensor/tensor_rules.h"
 
 namespace trireme::parallel::split_test::of_layers {
 namespace {
@@ -141,7 +142,7 @@ TEST(SplitLayers, ExchangeOnlyWhereTheAlgebraNeedsIt) {
   run_threads(2, [&](Communicator& comm) {
     auto& model = models[comm.rank()];
     TensorParallel split(
-        *model, [&](torch::Tensor x) { return model->forward(x); }, comm, TensorRules("0=column,2=row"), example);
+        *model, [&](torch::Tensor x) { return model->forward(x); }, comm, "0=column,2=row", example);
     auto input = example.clone().set_requires_grad(true);
     auto start = comm.bytes_sent();
     auto output = model->forward(input);
@@ -172,7 +173,7 @@ TEST(SplitLayers, DropWhatTheWholeDrops) {
   run_threads(3, [&](Communicator& comm) {
     auto& model = models[comm.rank()];
     TensorParallel split(
-        *model, [&](torch::Tensor x) { return model->forward(x); }, comm, TensorRules("0=column,2=row"), input);
+        *model, [&](torch::Tensor x) { return model->forward(x); }, comm, "0=column,2=row", input);
     nn::set_random(3);
     expect_close(model->forward(input), expected, "output");
   });

@@ -56,7 +56,7 @@ inline std::vector<std::string> expect_split_equals_whole(const std::function<to
   run_threads(ranks, [&](Communicator& comm) {
     auto& model = models[comm.rank()];
     auto forward = [&](torch::Tensor x) { return model->forward(x); };
-    TensorParallel split(*model, forward, comm, TensorRules(rules), sample);
+    TensorParallel split(*model, forward, comm, rules, sample);
     if (comm.rank() == 0) report = split.report();
     auto own = sample.clone().set_requires_grad(differentiable);
     auto found = split.whole(model->forward(own));

@@ -8,6 +8,7 @@
 #include "trireme/nn/layers.h"
 #include "trireme/parallel/tensor/cross_entropy.h"
 #include "trireme/parallel/tensor/repartition.h"
+#include "trireme/parallel/tensor/tensor_rules.h"
 
 namespace trireme::parallel::split_test::of_rules {
 namespace {
@@ -35,7 +36,7 @@ std::string refusal_of(const std::function<Sequential()>& make, const std::strin
     auto& model = models[comm.rank()];
     try {
       TensorParallel split(
-          *model, [&](torch::Tensor x) { return model->forward(x); }, comm, TensorRules(rules), example);
+          *model, [&](torch::Tensor x) { return model->forward(x); }, comm, rules, example);
     } catch (const Error& error) {
       std::scoped_lock lock(mutex);
       said = error.what();
@@ -136,8 +137,8 @@ TEST(TensorParallelBatch, IsGatheredBehindTheConvolutions) {
   run_threads(3, [&](Communicator& comm) {
     auto& model = models[comm.rank()];
     TensorParallel split(
-        *model, [&](torch::Tensor x) { return model->forward(x); }, comm,
-        TensorRules("2=batch,3=column,5=row,6=column"), input.narrow(0, 0, 2));
+        *model, [&](torch::Tensor x) { return model->forward(x); }, comm, "2=batch,3=column,5=row,6=column",
+        input.narrow(0, 0, 2));
     EXPECT_THAT(split.partial(), ::testing::ElementsAre("0.weight", "0.bias"));
     const Cut samples{0, 1, rows};
     auto found = model->forward(local_of(input, samples, comm.rank()));

@@ -5,6 +5,7 @@
 #include "trireme/base/error.h"
 #include "trireme/models/model.h"
 #include "trireme/nn/dropout.h"
+#include "trireme/parallel/tensor/tensor_rules.h"
 
 namespace trireme::parallel::split_test::of_zoo {
 namespace {
@@ -118,8 +119,7 @@ TEST_P(Hybrids, LearnAsTheWhole) {
     torch::set_num_threads(1);
     auto& model = *made[comm.rank()];
     TensorParallel split(
-        model, [&](torch::Tensor x) { return model.forward(x); }, comm, TensorRules(GetParam()),
-        batch.input.narrow(0, 0, 1));
+        model, [&](torch::Tensor x) { return model.forward(x); }, comm, GetParam(), batch.input.narrow(0, 0, 1));
     EXPECT_EQ(split.partial().size(), 10u);
     const Cut samples{0, 1, {3, 2}};
     auto own = split.loss(model.forward(local_of(batch.input, samples, comm.rank())),

@@ -10,6 +10,7 @@
 #include "tests/ps/job.h"
 #include "trireme/base/error.h"
 #include "trireme/base/files/remove_tree.h"
+#include "trireme/ps/view.h"
 
 namespace trireme::ps::chain_test {
 namespace {

@@ -12,6 +12,7 @@
 
 #include "tests/ps/job.h"
 #include "trireme/base/error.h"
+#include "trireme/ps/view.h"
 
 namespace trireme::ps::members_test {
 namespace {

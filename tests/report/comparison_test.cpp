@@ -11,6 +11,7 @@
 
 #include "tests/train/scratch_folder.h"
 #include "trireme/base/error.h"
+#include "trireme/cluster/profile/profile_json.h"
 #include "trireme/report/compare/comparison_summary.h"
 #include "trireme/report/compare/comparison_text.h"
 

@@ -13,10 +13,11 @@ before() {
   file net/channel.h '"trireme/base/error.h"'
 }
 
-# Writes a source of the tree that includes what is given.
+# Writes a source of the tree that includes what is given: a public header where the path says so, or names no room.
 file() {
   local path="$tree/src/trireme/$1" what
   if [[ $1 != */* ]]; then path="$tree/include/trireme/$1"; fi
+  if [[ $1 == include/* ]]; then path="$tree/$1"; fi
   mkdir -p "$(dirname "$path")"
   echo '#pragma once' >"$path"
   for what in "${@:2}"; do echo "#include $what" >>"$path"; done
@@ -25,7 +26,10 @@ check() { run "$repository/tools/check_includes" "$tree"; }
 
 test_follows_the_arrows() {
   file collective/schedules/ring.cpp '"trireme/net/channel.h"' '"trireme/base/error.h"' '<vector>'
-  file trireme.h '"trireme/collective/ring.h"'
+  file include/trireme/collective/communicator.h '<vector>' '"trireme/net/key.h"'
+  file include/trireme/net/key.h '<array>'
+  file include/trireme/grad/data_parallel.h '<torch/torch.h>' '"trireme/collective/communicator.h"'
+  file trireme.h '"trireme/collective/communicator.h"'
   file cli/main.cpp '"trireme/trireme.h"' '"trireme/net/channel.h"' '<torch/torch.h>'
   file train/step.cpp '"trireme/grad/hook.h"' '<torch/torch.h>'
   check
@@ -64,6 +68,34 @@ test_knows_every_folder() {
   expect_in "$out" 'folder misc is not in the table'
 }
 
+test_knows_the_room_of_a_public_header() {
+  file include/trireme/net/key.h '<array>' '"trireme/collective/communicator.h"'
+  file include/trireme/collective/communicator.h
+  check
+  expect_status 1
+  expect_equal "$out" 'include/trireme/net/key.h:3: net may not include collective (trireme/collective/communicator.h)'
+}
+
+test_keeps_public_headers_to_themselves() {
+  file include/trireme/net/key.h '"trireme/net/channel.h"'
+  check
+  expect_status 1
+  expect_equal "$out" \
+    'include/trireme/net/key.h:2: is for users, but what it includes is not: trireme/net/channel.h lies in src'
+  file include/trireme/net/key.h '<nlohmann/json_fwd.hpp>'
+  check
+  expect_status 1
+  expect_equal "$out" 'include/trireme/net/key.h:2: is for users, who may not have nlohmann/json_fwd.hpp'
+}
+
+test_finds_a_loop_of_public_and_inner_headers() {
+  file include/trireme/net/a.h '"trireme/net/b.h"'
+  file net/b.h '"trireme/net/a.h"'
+  check
+  expect_status 1
+  expect_in "$err" 'include each other in a loop'
+}
+
 test_finds_a_loop_within_a_folder() {
   file net/a.h '"trireme/net/b.h"'
   file net/b.h '"trireme/net/c.h"'
@@ -71,7 +103,7 @@ test_finds_a_loop_within_a_folder() {
   check
   expect_status 1
   expect_in "$err" 'include each other in a loop'
-  expect_in "$err" 'src/trireme/net/b.h'
+  expect_in "$err" 'trireme/net/b.h'
 }
 
 run_all

@@ -7,6 +7,7 @@ repository=$1
 before() {
   tree="$work/a tree"
   rm -rf "$tree"
+  mkdir -p "$tree/include/trireme"
   file sync/strategies/easgd.cpp '  return {.name = "easgd",'
   file compress/codecs/topk.cpp '  return {.name = "topk",'
   file optim/optimizers.h 'inline constexpr Kind kLars{.name = "lars",'

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "trireme/sync/pace_with_codes.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::sync {

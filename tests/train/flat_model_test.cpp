@@ -6,6 +6,8 @@
 
 #include "trireme/base/error.h"
 #include "trireme/grad/data_parallel.h"
+#include "trireme/grad/exchange_options.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::train {
@@ -37,7 +39,7 @@ TEST(FlatModel, ParametersLieInItOneAfterTheOther) {
       weights[6] = 5;  // the first of a.bias
       EXPECT_EQ(model.a->bias[0].item<float>(), 5);
 
-      DataParallelOptions options;
+      ExchangeOptions options;
       options.stay.emplace(gradient);
       auto net = data_parallel(model, world, options);
       std::ranges::fill(gradient, -1.0f);
@@ -45,7 +47,7 @@ TEST(FlatModel, ParametersLieInItOneAfterTheOther) {
       EXPECT_EQ(gradient[6], 4);                                  // of a.bias: one for each sample
       EXPECT_EQ(gradient[8], 0);
       EXPECT_EQ(gradient[10], 0);
-      EXPECT_EQ(net.ranks(), 1);
+      EXPECT_EQ(net.gradients().ranks(), 1);
       EXPECT_TRUE(model.b->bias.grad().defined());  // others may have one
       gradient[8] = 42;
       EXPECT_EQ(model.b->weight.grad()[0][0].item<float>(), 42);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/train/objective/loss_choice.h"
 
 namespace trireme::train {
 namespace {

@@ -4,6 +4,7 @@
 #include "tests/typos.h"
 #include "trireme/data/open.h"
 #include "trireme/models/model.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/train/config/config.h"
 #include "trireme/train/config/schedule.h"
 #include "trireme/train/optimizers/optimizer.h"

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
 #include "trireme/base/text/nearest.h"
 #include "trireme/base/text/split.h"
 #include "trireme/base/text/text.h"

@@ -12,6 +12,7 @@
 #include "trireme/cli/command.h"
 #include "trireme/cli/refuse.h"
 #include "trireme/net/join/environment.h"
+#include "trireme/net/join/key_sources.h"
 #include "trireme/net/socket.h"
 #include "trireme/ps/coordinator/coordinator.h"
 #include "trireme/ps/server/server.h"

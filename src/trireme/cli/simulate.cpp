@@ -13,6 +13,7 @@
 #include "trireme/cli/output_file.h"
 #include "trireme/cli/refuse.h"
 #include "trireme/cluster/sim/job/simulate.h"
+#include "trireme/cluster/sim/job/simulate_json.h"
 #include "trireme/collective/run/communicator.h"
 #include "trireme/compress/rules.h"
 #include "trireme/mesh/hybrids.h"

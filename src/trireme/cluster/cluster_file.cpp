@@ -9,6 +9,7 @@
 #include "trireme/base/text/toml_text.h"
 #include "trireme/cluster/cluster.h"
 #include "trireme/cluster/topology.h"
+#include "trireme/collective/schedule.h"
 
 namespace trireme::cluster {
 namespace {

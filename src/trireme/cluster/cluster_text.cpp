@@ -3,6 +3,7 @@
 
 #include "trireme/base/text/size.h"
 #include "trireme/cluster/cluster.h"
+#include "trireme/collective/schedule.h"
 
 namespace trireme::cluster {
 namespace {

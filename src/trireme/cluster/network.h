@@ -13,12 +13,11 @@
 
 #include "trireme/base/dtype.h"
 #include "trireme/cluster/cluster.h"
+#include "trireme/cluster/sim/traffic.h"
 #include "trireme/cluster/topology.h"
 #include "trireme/collective/schedule.h"
 
 namespace trireme::cluster {
-
-class Network;
 
 // How much every link carries where each rank sends one byte to every other.
 struct PairLoads {
@@ -95,20 +94,6 @@ class Network {
   std::vector<int> places_;  // by rank; empty: the workers in their order
   std::shared_ptr<Memory> memory_ = std::make_shared<Memory>();
   bool uniform_ = false, shared_ = false, one_node_ = false, waits_for_wires_ = false;
-};
-
-// What went over each link.
-struct Traffic {
-  std::vector<std::uint64_t> bytes;  // by link of the topology
-  std::uint64_t inside = 0;          // between workers of one node
-  std::uint64_t messages = 0;
-
-  void add(const Network& network, int from, int to, std::uint64_t size, std::uint64_t times = 1);
-  void add(const Traffic& other, std::uint64_t times = 1);
-  // The link that needs longest for its bytes; −1 if nothing went over any.
-  int busiest(const Network& network) const;
-  // Of the time `seconds`, how much that link was busy.
-  double utilisation(const Network& network, int link, double seconds) const;
 };
 
 }  // namespace trireme::cluster

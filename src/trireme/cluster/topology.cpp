@@ -4,6 +4,7 @@
 #include <array>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
 #include "trireme/base/settings.h"
 #include "trireme/cluster/fabrics.h"
 

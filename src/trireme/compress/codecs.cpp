@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "trireme/base/find_kind.h"
 #include "trireme/base/registry.h"
 #include "trireme/compress/codecs/kinds.h"
 #include "trireme/compress/error_feedback.h"

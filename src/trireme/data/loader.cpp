@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 namespace trireme::data {
@@ -17,12 +22,40 @@ torch::Tensor pin(const torch::Tensor& from) {
 
 }  // namespace
 
-Loader::Loader(std::shared_ptr<const Dataset> set, Source source, const LoaderOptions& options)
-    : set_(std::move(set)),
-      options_(options),
-      thread_([this, moved = std::move(source)](const std::stop_token& stop) { run(stop, moved); }) {}
+struct Loader::Impl {
+  Impl(std::shared_ptr<const Dataset> set, Source source, const LoaderOptions& options)
+      : set_(std::move(set)),
+        options_(options),
+        thread_([this, moved = std::move(source)](const std::stop_token& stop) { run(stop, moved); }) {}
 
-std::optional<Item> Loader::next() {
+  std::optional<Item> next();
+  void run(const std::stop_token& stop, const Source& source);
+  Item assemble(const Share& share) const;
+  bool wait_for_room(const std::stop_token& stop);
+  void put(std::optional<Item> item);
+
+  const std::shared_ptr<const Dataset> set_;
+  const LoaderOptions options_;
+  double waited_ = 0;
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  // Guarded by mutex_.
+  std::deque<std::optional<Item>> ready_;  // nothing: the end of an epoch
+  bool wanted_ = false;                    // somebody waits, and none is ready
+  bool done_ = false;
+  std::exception_ptr failure_;
+
+  std::jthread thread_;  // last: it uses all the others
+};
+
+Loader::Loader(std::shared_ptr<const Dataset> set, Source source, const LoaderOptions& options)
+    : impl_(std::make_unique<Impl>(std::move(set), std::move(source), options)) {}
+Loader::~Loader() = default;
+std::optional<Item> Loader::next() { return impl_->next(); }
+double Loader::waited() const { return impl_->waited_; }
+
+std::optional<Item> Loader::Impl::next() {
   std::unique_lock lock(mutex_);
   if (ready_.empty() && !done_ && !failure_) {
     const auto before = std::chrono::steady_clock::now();
@@ -43,7 +76,7 @@ std::optional<Item> Loader::next() {
   return item;
 }
 
-void Loader::run(const std::stop_token& stop, const Source& source) {
+void Loader::Impl::run(const std::stop_token& stop, const Source& source) {
   try {
     for (std::int64_t epochs = 0; options_.epochs == 0 || epochs < options_.epochs;) {
       if (!wait_for_room(stop)) return;
@@ -61,7 +94,7 @@ void Loader::run(const std::stop_token& stop, const Source& source) {
   changed_.notify_all();
 }
 
-Item Loader::assemble(const Share& share) const {
+Item Loader::Impl::assemble(const Share& share) const {
   Item item{.here = static_cast<std::int64_t>(share.indices.size()),
             .globally = share.globally,
             .epoch = share.epoch,
@@ -72,13 +105,13 @@ Item Loader::assemble(const Share& share) const {
 }
 
 // False: told to stop before there was any.
-bool Loader::wait_for_room(const std::stop_token& stop) {
+bool Loader::Impl::wait_for_room(const std::stop_token& stop) {
   const std::size_t depth = !options_.ahead || options_.ahead() ? std::max<std::size_t>(1, options_.depth) : 0;
   std::unique_lock lock(mutex_);
   return changed_.wait(lock, stop, [&] { return ready_.size() < depth || (wanted_ && ready_.empty()); });
 }
 
-void Loader::put(std::optional<Item> item) {
+void Loader::Impl::put(std::optional<Item> item) {
   {
     const std::scoped_lock lock(mutex_);
     ready_.push_back(std::move(item));

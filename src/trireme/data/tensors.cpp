@@ -1,4 +1,4 @@
-#include "trireme/data/tensors.h"
+#include "trireme/data/dataset.h"
 
 #include <fmt/format.h>
 

@@ -2,7 +2,18 @@
 
 #include <torch/torch.h>
 
+#include <optional>
+
+#include "trireme/data/sampler.h"
+
 namespace trireme::data {
+
+struct DistributedSampler::State {
+  SamplerOptions options;
+  std::int64_t epoch = 0, position = 0;
+  bool begun = false;  // a pass has begun since the last seek
+  std::optional<ShardedSampler> sampler;
+};
 
 DistributedSampler::DistributedSampler(std::size_t size, int rank, int workers, std::uint64_t seed, bool shuffle)
     : state_(std::make_shared<State>()) {
@@ -17,6 +28,9 @@ void DistributedSampler::seek(std::int64_t epoch, std::int64_t position) {
   state_->position = position;
   state_->begun = false;
 }
+
+std::int64_t DistributedSampler::epoch() const { return state_->epoch; }
+std::int64_t DistributedSampler::position() const { return state_->position; }
 
 void DistributedSampler::reset(TorchOptional<std::size_t> new_size) {
   if (new_size) state_->options.size = static_cast<std::int64_t>(*new_size);

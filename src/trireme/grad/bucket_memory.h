@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/sync/exchange/bucket.h"
+#include "trireme/sync/exchange/bucket_exchange.h"
 
 namespace trireme::grad {
 

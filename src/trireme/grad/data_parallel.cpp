@@ -9,11 +9,14 @@
 #include <unordered_set>
 
 #include "trireme/base/error.h"
+#include "trireme/grad/exchange_options.h"
 #include "trireme/grad/finite.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/grad/heap_allocator.h"
 #include "trireme/grad/reducer.h"
 #include "trireme/grad/replicas.h"
 #include "trireme/grad/sync_batch_norm.h"
+#include "trireme/sync/exchange/compressed_mean.h"
 
 namespace trireme {
 
@@ -72,10 +75,24 @@ class CallWhenReady : public torch::autograd::FunctionPostHook {
 
 }  // namespace
 
-struct DataParallel::Impl {
-  Impl(torch::nn::Module& module, Communicator& world, const DataParallelOptions& options);
-  ~Impl();
+struct DataParallel::Impl : GradientExchange {
+  Impl(torch::nn::Module& module, Communicator& world, const ExchangeOptions& options);
+  ~Impl() override;
   void on_ready(std::size_t parameter);
+
+  int ranks() const override { return reducer.ranks(); }
+  void tell(const std::array<float, kTold>& numbers) override { reducer.tell(numbers); }
+  std::array<float, kTold> told() const override { return reducer.told(); }
+  void finish() override {
+    reducer.finish();
+    ++steps;
+  }
+  void zero_grad() override;
+  const std::vector<BadGradient>& bad_gradients() const override { return reducer.bad_gradients(); }
+  ExchangeTimes times() const override { return reducer.times(); }
+  std::uint64_t measuring_bytes() const override { return reducer.measuring_bytes(); }
+  std::string describe() const override { return reducer.describe(); }
+  std::vector<ReadyGradient> ready() const override { return reducer.ready_gradients(); }
 
   torch::nn::Module& model;
   Communicator& comm;
@@ -92,7 +109,7 @@ struct DataParallel::Impl {
   std::vector<Hook> hooks;
 };
 
-DataParallel::Impl::Impl(torch::nn::Module& module, Communicator& world, const DataParallelOptions& options)
+DataParallel::Impl::Impl(torch::nn::Module& module, Communicator& world, const ExchangeOptions& options)
     : model(module), comm(world), reducer(learning(module), world, options) {
   if (reducer.parameters().empty())
     throw ConfigError("data_parallel: the model has no parameter that requires a gradient");
@@ -128,6 +145,8 @@ void DataParallel::Impl::on_ready(std::size_t parameter) {
 }
 
 DataParallel::DataParallel(torch::nn::Module& model, Communicator& world, const DataParallelOptions& options)
+    : DataParallel(model, world, ExchangeOptions(options)) {}
+DataParallel::DataParallel(torch::nn::Module& model, Communicator& world, const ExchangeOptions& options)
     : impl_(std::make_unique<Impl>(model, world, options)) {}
 DataParallel::DataParallel(DataParallel&&) noexcept = default;
 DataParallel& DataParallel::operator=(DataParallel&&) noexcept = default;
@@ -189,18 +208,14 @@ void DataParallel::contribute_nothing() {
   impl_->reducer.finish();
 }
 
-void DataParallel::exchange() {
-  impl_->reducer.finish();
-  ++impl_->steps;
-}
-
-void DataParallel::tell(const std::array<float, kTold>& numbers) { impl_->reducer.tell(numbers); }
-std::array<float, DataParallel::kTold> DataParallel::told() const { return impl_->reducer.told(); }
+void DataParallel::exchange() { impl_->finish(); }
 
 // ---- After backward ----
 
-void DataParallel::zero_grad() {
-  for (const auto& parameter : impl_->reducer.parameters()) {
+void DataParallel::zero_grad() { impl_->zero_grad(); }
+
+void DataParallel::Impl::zero_grad() {
+  for (const auto& parameter : reducer.parameters()) {
     const_cast<torch::Tensor&>(parameter.tensor).mutable_grad() = torch::Tensor();
   }
 }
@@ -237,14 +252,11 @@ void DataParallel::average_buffers() {
   }
 }
 
+GradientExchange& DataParallel::gradients() { return *impl_; }
 const std::vector<BadGradient>& DataParallel::bad_gradients() const { return impl_->reducer.bad_gradients(); }
-int DataParallel::ranks() const { return impl_->reducer.ranks(); }
 ExchangeTimes DataParallel::times() const { return impl_->reducer.times(); }
-std::uint64_t DataParallel::measuring_bytes() const { return impl_->reducer.measuring_bytes(); }
 std::vector<std::string> DataParallel::unused() const { return impl_->reducer.unused(); }
-sync::CompressedMean* DataParallel::codes() { return impl_->reducer.codes(); }
 std::optional<sync::Compressed> DataParallel::compressed() const { return impl_->reducer.compressed(); }
-std::vector<ReadyGradient> DataParallel::ready() const { return impl_->reducer.ready_gradients(); }
 sync::Turn DataParallel::turn() const { return impl_->reducer.turn(); }
 std::string DataParallel::describe() const { return impl_->reducer.describe(); }
 std::size_t DataParallel::bucket_count() const { return impl_->reducer.bucket_count(); }

@@ -7,27 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "trireme/grad/exchange_times.h"
 #include "trireme/sync/exchange/step_notes.h"
 
 namespace trireme {
 
-// What one backward cost this rank, in seconds.
-struct ExchangeTimes {
-  struct OfBucket {
-    std::size_t bytes = 0;
-    int gradients = 0;
-    double ready = 0, begin = 0, end = 0;  // full, exchange begun, ended; in now_seconds()
-  };
-  std::vector<OfBucket> buckets;
-  double first_ready = 0;    // now_seconds() when the first gradient was ready
-  double communication = 0;  // of all exchanges, overlapped or not
-  double exposed = 0;        // what backward waited for them
-};
-
-// A gradient that is not finite, the first on its rank.
-struct BadGradient {
-  int rank = 0;
-  std::string parameter;
+// When a gradient was ready in backward: the median of the last steps, in seconds since the first one was, without what
+// exchanges in line took.
+struct ReadyGradient {
+  std::string name;
+  std::size_t elements = 0, rows = 1;
+  double ready_s = 0;
 };
 
 class GradientExchange {
@@ -55,6 +45,8 @@ class GradientExchange {
   virtual std::uint64_t measuring_bytes() const { return 0; }
   // One line: how many buckets or units of which sizes, in line or in the background.
   virtual std::string describe() const = 0;
+  // In the order they become ready; all at 0 until a few steps were taken. Empty where nobody looked.
+  virtual std::vector<ReadyGradient> ready() const { return {}; }
 };
 
 }  // namespace trireme

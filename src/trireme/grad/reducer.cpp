@@ -10,20 +10,25 @@
 #include "trireme/grad/finite.h"
 #include "trireme/grad/heap_allocator.h"
 #include "trireme/grad/spare_core.h"
+#include "trireme/sync/exchange/compressed_mean.h"
+#include "trireme/sync/exchange/done.h"
+#include "trireme/sync/exchange/hook_exchange.h"
+#include "trireme/sync/exchange/step_notes.h"
+#include "trireme/sync/exchange/turn.h"
 
 namespace trireme::grad {
 namespace {
 
 using enum sync::Note;  // what ranks tell each other once per exchange, in one small sum
 
-sync::PlanChoice choice_of(const DataParallelOptions& options) {
+sync::PlanChoice choice_of(const ExchangeOptions& options) {
   if (options.bucket_mb < 0) throw ConfigError(fmt::format("bucket_mb: {} is below 0", options.bucket_mb));
   return sync::parse_bucket_plan(options.bucket_mb > 0 ? fmt::format("cap:{}", options.bucket_mb)
                                                        : options.bucket_plan);
 }
 
 // A rank alone exchanges nothing, and loses by waking another thread for each bucket, unless it has to encode it.
-sync::Turn turn_of(Communicator& comm, const DataParallelOptions& options) {
+sync::Turn turn_of(Communicator& comm, const ExchangeOptions& options) {
   if (options.stay) return sync::Turn::in_line;
   if (options.turn) return *options.turn;
   if (comm.size() == 1 && !options.hook && options.compress.rules.none()) return sync::Turn::in_line;
@@ -36,7 +41,7 @@ std::size_t rows_of(const torch::Tensor& tensor) {
 }
 
 std::unique_ptr<sync::CompressedMean> codes_for(const std::vector<Parameter>& parameters, Communicator& comm,
-                                                const DataParallelOptions& options) {
+                                                const ExchangeOptions& options) {
   if (options.compress.rules.none()) return nullptr;
   if (options.hook || options.exchange || options.stay) {
     throw ConfigError("gradients are exchanged by somebody else, or not at all: leave out the compression");
@@ -53,7 +58,7 @@ std::unique_ptr<sync::CompressedMean> codes_for(const std::vector<Parameter>& pa
 
 }  // namespace
 
-Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const DataParallelOptions& options)
+Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const ExchangeOptions& options)
     : comm_(comm),
       parameters_(std::move(parameters)),
       choice_(choice_of(options)),
@@ -84,7 +89,7 @@ Reducer::Reducer(std::vector<Parameter> parameters, Communicator& comm, const Da
   build(order_, cut(order_));
 }
 
-std::unique_ptr<sync::BucketExchange> Reducer::own_exchange(const DataParallelOptions& options) const {
+std::unique_ptr<sync::BucketExchange> Reducer::own_exchange(const ExchangeOptions& options) const {
   if (stays_ || codes_ || options.exchange) return nullptr;
   if (options.hook) return std::make_unique<sync::HookExchange>(options.hook);
   return std::make_unique<sync::BucketAllReduce>(comm_, options.op);

@@ -8,15 +8,17 @@
 #include <vector>
 
 #include "trireme/grad/bucket_memory.h"
-#include "trireme/grad/data_parallel.h"
+#include "trireme/grad/exchange_options.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/grad/timings.h"
 #include "trireme/sync/exchange/bucket_plan.h"
+#include "trireme/sync/exchange/compressed_mean.h"
 
 namespace trireme::grad {
 
 class Reducer {
  public:
-  Reducer(std::vector<Parameter> parameters, Communicator& comm, const DataParallelOptions& options);
+  Reducer(std::vector<Parameter> parameters, Communicator& comm, const ExchangeOptions& options);
 
   // The gradient of this parameter is final for this backward. True for the first of a backward: the caller then sees
   // to it that finish() runs when backward ends.
@@ -30,8 +32,8 @@ class Reducer {
   // After finish(), in join mode: the sum of all ranks' weights.
   double total_weight() const { return total_weight_; }
 
-  void tell(const std::array<float, DataParallel::kTold>& numbers) { told_ = numbers; }
-  std::array<float, DataParallel::kTold> told() const { return told_; }
+  void tell(const std::array<float, GradientExchange::kTold>& numbers) { told_ = numbers; }
+  std::array<float, GradientExchange::kTold> told() const { return told_; }
 
   int ranks() const { return ranks_; }
   const std::vector<Parameter>& parameters() const { return parameters_; }
@@ -43,7 +45,6 @@ class Reducer {
   std::vector<ReadyGradient> ready_gradients() const;
   sync::Turn turn() const { return turn_; }
   std::size_t bucket_count() const { return buckets_.size(); }
-  sync::CompressedMean* codes() { return codes_.get(); }
   std::optional<sync::Compressed> compressed() const { return codes_ ? std::optional(codes_->report()) : std::nullopt; }
 
  private:
@@ -59,7 +60,7 @@ class Reducer {
     bool ready = false;
   };
   bool plain() const { return exchange_ && exchange_->plain(); }
-  std::unique_ptr<sync::BucketExchange> own_exchange(const DataParallelOptions& options) const;
+  std::unique_ptr<sync::BucketExchange> own_exchange(const ExchangeOptions& options) const;
   // The last bucket, where notes travel along; null where they must go by themselves.
   float* notes_aboard();
 
@@ -101,7 +102,7 @@ class Reducer {
   double in_line_s_ = 0;  // spent in exchanges so far
   int bad_here_ = -1;     // the first parameter whose gradient is not finite
   std::vector<float> notes_;
-  std::array<float, DataParallel::kTold> told_{};
+  std::array<float, GradientExchange::kTold> told_{};
   bool weighted_ = false;
   double weight_ = 1, total_weight_ = 0;
 

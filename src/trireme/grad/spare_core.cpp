@@ -6,6 +6,7 @@
 
 #include "trireme/base/cores.h"
 #include "trireme/collective/run/communicator_impl.h"
+#include "trireme/sync/exchange/turn.h"
 
 namespace trireme::grad {
 

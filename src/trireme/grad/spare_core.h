@@ -2,6 +2,7 @@
 #pragma once
 #include "trireme/collective/run/communicator.h"
 #include "trireme/sync/exchange/bucket_all_reduce.h"
+#include "trireme/sync/exchange/turn.h"
 
 namespace trireme::grad {
 

@@ -6,6 +6,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/net/join/auth.h"
+#include "trireme/net/join/key_sources.h"
 
 namespace trireme::launch {
 namespace {

@@ -5,23 +5,12 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/ps/job.h"
+
 namespace trireme::ps {
 
 class Packer;
 class Unpacker;
-
-struct Tensor {
-  std::string name;
-  std::uint64_t count = 0;  // elements
-  std::uint64_t rows = 1;   // that push_rows may name one by one; divides the count
-  bool operator==(const Tensor&) const = default;
-};
-
-// Some elements of a shard or of the flat vector.
-struct Segment {
-  std::uint64_t offset = 0;
-  std::uint64_t count = 0;
-};
 
 class Layout {
  public:

@@ -5,17 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "trireme/ps/clock.h"
+#include "trireme/ps/job.h"
 #include "trireme/ps/layout.h"
-#include "trireme/ps/server/update.h"
 
 namespace trireme::ps {
 
 using ServerId = std::uint32_t;
-using WorkerId = std::uint32_t;
-inline constexpr std::uint32_t kNobody = UINT32_MAX;
-// What a worker asks to be that takes no seat of those that the job begins with.
-inline constexpr std::int32_t kGuest = -2;
 
 struct ServerInfo {
   ServerId id = kNobody;
@@ -33,24 +28,8 @@ struct WorkerInfo {
   bool initial = false;  // there from the start: its clock counts before its first push
 };
 
-// What travels instead of gradients and weights: the texts that compress::Rules are made of.
-struct Compression {
-  std::string codec = "none", rules;
-  std::uint64_t seed = 1;
-  // Each worker's own, for codecs that want to know.
-  std::int64_t steps_per_epoch = 1;
-  double momentum = 0;
-};
-// What all workers must agree on: "topk:fraction=0.01,ef=on, rules '*.bias=none', seed 1".
-std::string to_string(const Compression& compression);
-
-// What a worker declares.
-struct JobSpec {
-  std::vector<Tensor> tensors;
-  UpdateSpec update;
-  Consistency consistency;
-  Compression compression{};
-};
+void pack(Packer& to, const UpdateSpec& spec);
+UpdateSpec unpack_update(Unpacker& from);
 void pack(Packer& to, const JobSpec& spec);
 JobSpec unpack_job(Unpacker& from);
 
@@ -79,8 +58,6 @@ struct View {
 void pack(Packer& to, const View& view);
 View unpack_view(Unpacker& from);
 
-// Which of a server's two endpoints to call from this process.
-enum class Reach { automatic, tcp };  // tcp: also on one host, but never within one process
 std::string endpoint_of(const ServerInfo& server, Reach reach);
 
 // How a connection begins.

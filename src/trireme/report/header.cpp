@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "trireme/net/emulated_network.h"
+#include "trireme/sync/pace_with_codes.h"
 #include "trireme/train/learner/strategy.h"
 #include "trireme/train/learner/tables.h"
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
 #include "trireme/base/text/nearest.h"
 #include "trireme/compress/rules.h"
 #include "trireme/mesh/schedule.h"

@@ -1,6 +1,7 @@
 #include "trireme/sync/pace.h"
 
 #include "trireme/sync/clip.h"
+#include "trireme/sync/pace_with_codes.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::sync {

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "trireme/base/find_kind.h"
 #include "trireme/base/registry.h"
 #include "trireme/sync/strategies/kinds.h"
 

@@ -6,9 +6,12 @@
 
 #include "trireme/base/error.h"
 #include "trireme/grad/data_parallel.h"
+#include "trireme/grad/exchange_options.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/grad/replicas.h"
 #include "trireme/optim/optimizers.h"
 #include "trireme/sync/compatibility.h"
+#include "trireme/sync/pace_with_codes.h"
 #include "trireme/sync/run_step.h"
 #include "trireme/train/group/world_servers.h"
 #include "trireme/train/learner/flat_model.h"
@@ -70,7 +73,7 @@ struct Synchronizer::Impl : sync::Worker {
   void shares_of_mean();
   std::unique_ptr<sync::Strategy> make_strategy();
   sync::Pace find_pace() const;
-  DataParallelOptions exchange_options();
+  ExchangeOptions exchange_options();
 
   torch::nn::Module& model;
   torch::optim::Optimizer& optimizer;
@@ -147,8 +150,8 @@ sync::Pace Synchronizer::Impl::find_pace() const {
                                strategy->pace(stepping.momentum), stepping.momentum);
 }
 
-DataParallelOptions Synchronizer::Impl::exchange_options() {
-  DataParallelOptions how;
+ExchangeOptions Synchronizer::Impl::exchange_options() {
+  ExchangeOptions how;
   how.bucket_plan = options.bucket_plan;
   how.check_finite = true;
   how.exchange = strategy->exchange();

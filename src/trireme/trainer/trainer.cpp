@@ -146,7 +146,7 @@ class Run {
   }
 
   void predict() {
-    const auto& net = learners_.first().net;
+    auto& net = learners_.first().net;
     not_training([&] { prediction_->predict(net ? &*net : nullptr, static_cast<double>(samples_.size)); });
   }
 

@@ -66,8 +66,8 @@ constexpr std::array kShared{"src/trireme/cli/bench/rank.cpp", "src/trireme/cli/
                              "src/trireme/cli/bench/wire.cpp", "src/trireme/base/dtype.cpp",
                              "src/trireme/base/error.cpp"};
 constexpr std::array kHeaders{"src/trireme/cli/bench/rank.h",     "src/trireme/cli/bench/pattern.h",
-                              "src/trireme/cli/bench/wire.h",     "src/trireme/base/clock.h",
-                              "src/trireme/base/dtype.h",         "src/trireme/base/error.h",
+                              "src/trireme/cli/bench/wire.h",     "include/trireme/base/clock.h",
+                              "include/trireme/base/dtype.h",     "include/trireme/base/error.h",
                               "src/trireme/collective/schedule.h"};
 
 // An absolute path that exists, or a program on the PATH.
@@ -81,7 +81,7 @@ bool is_there(std::string_view what) {
   return false;
 }
 
-// Where bench/ and src/ are: beside an installed program, or the tree this one was built from.
+// Where bench/, include/ and src/ are: beside an installed program, or the tree this one was built from.
 fs::path source_root() {
   std::error_code ignored;
   fs::path installed = fs::read_symlink("/proc/self/exe", ignored).parent_path() / "../share/trireme";
@@ -165,6 +165,7 @@ std::string build_peer(const Peer& peer) {
                "-std=c++20",
                "-O3",
                "-march=native",
+               "-I" + (root / "include").string(),
                "-I" + (root / "src").string(),
                (root / "bench/peers" / peer.source).string()};
   for (auto* file : kShared) command.push_back((root / file).string());

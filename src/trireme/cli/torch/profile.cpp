@@ -16,6 +16,7 @@
 #include "trireme/cli/torch/profile_table.h"
 #include "trireme/cli/torch/profiling.h"
 #include "trireme/cli/torch/train_flags.h"
+#include "trireme/cluster/profile/profile_json.h"
 #include "trireme/collective/run/communicator.h"
 #include "trireme/launch/launch.h"
 #include "trireme/net/world.h"

@@ -7,6 +7,8 @@
 #include "trireme/base/error.h"
 #include "trireme/cli/torch/train_servers.h"
 #include "trireme/launch/emulate/hosts.h"
+#include "trireme/net/join/environment.h"
+#include "trireme/net/join/key_sources.h"
 #include "trireme/net/world.h"
 #include "trireme/ps/wire/endpoint.h"
 #include "trireme/sync/strategies.h"

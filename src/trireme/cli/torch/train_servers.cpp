@@ -15,6 +15,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/text/size.h"
+#include "trireme/ps/view.h"
 
 namespace trireme::cli {
 

@@ -4,6 +4,9 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/cluster/network.h"
+#include "trireme/cluster/sim/collective_time.h"
+#include "trireme/collective/schedule.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/mesh/schedule.h"
 #include "trireme/sync/exchange/bucket_plan.h"

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/cluster/network.h"
 #include "trireme/cluster/planner/step_bound.h"
 #include "trireme/sync/exchange/bucket_plan.h"
 

@@ -8,6 +8,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/cluster/planner/memory_need.h"
+#include "trireme/collective/schedule.h"
 #include "trireme/compress/codecs.h"
 #include "trireme/mesh/mesh_shape.h"
 #include "trireme/mesh/schedule.h"

@@ -14,6 +14,7 @@
 #include "trireme/base/text/nearest.h"
 #include "trireme/cluster/planner/bounds.h"
 #include "trireme/cluster/planner/memory_need.h"
+#include "trireme/cluster/sim/job/simulate_json.h"
 #include "trireme/cluster/sim/learning/efficiency.h"
 
 namespace trireme::cluster {

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "trireme/cluster/network.h"
 #include "trireme/cluster/planner/candidates.h"
 
 namespace trireme::cluster {

@@ -5,7 +5,9 @@
 #include <array>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
 #include "trireme/base/settings.h"
+#include "trireme/cluster/profile/example_layers.h"
 #include "trireme/cluster/profile/profile.h"
 #include "trireme/compress/codecs.h"
 

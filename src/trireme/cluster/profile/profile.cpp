@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
 #include "trireme/base/quantile.h"
 #include "trireme/base/settings.h"
 

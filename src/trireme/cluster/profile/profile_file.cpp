@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "trireme/base/text/json_file.h"
-#include "trireme/cluster/profile/profile.h"
+#include "trireme/cluster/profile/profile_json.h"
 
 namespace trireme::cluster {
 namespace {

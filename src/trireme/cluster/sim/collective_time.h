@@ -12,25 +12,16 @@
 #include <string_view>
 
 #include "trireme/cluster/network.h"
+#include "trireme/cluster/sim/traffic.h"
 #include "trireme/collective/schedule.h"
 
 namespace trireme::cluster {
-
-enum class Tier : std::uint8_t { closed_form, max_plus, flows };
-std::string_view name(Tier tier);  // "closed form", "max-plus", "flows"
 
 struct Played {
   Tier tier = Tier::max_plus;
   double end_s = 0;            // of the last rank
   std::uint64_t messages = 0;  // between ranks
 };
-
-struct Message {
-  int from = 0, to = 0, round = 0;
-  std::uint64_t bytes = 0;
-  double begin_s = 0, end_s = 0;
-};
-using Observer = std::function<void(const Message&)>;
 
 // Fills ends from begins, by rank: shape.ranks each, and may be one array. Adds to `traffic`. `observe` sees every
 // message, in no special order; algorithms on shared memory have none. `shape.rank` is not looked at. Throws

@@ -8,6 +8,8 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/text/text.h"
+#include "trireme/collective/cost/cost_json.h"
+#include "trireme/collective/schedule.h"
 
 namespace trireme {
 namespace {
@@ -57,16 +59,16 @@ double Corrections::operator()(Collective what, std::string_view algorithm, int 
   return std::exp(std::log(low.ratio) + part * std::log(high.ratio / low.ratio));
 }
 
-nlohmann::json Corrections::json() const {
+nlohmann::json CorrectionsJson::of(const Corrections& corrections) {
   nlohmann::json calls = nlohmann::json::object();
-  for (const auto& [call, points] : by_call_) {
+  for (const auto& [call, points] : corrections.by_call_) {
     auto& list = calls[call] = nlohmann::json::array();
     for (const auto& point : points) list.push_back({point.bytes, point.ratio});
   }
-  return {{"ranks", ranks_}, {"calls", std::move(calls)}};
+  return {{"ranks", corrections.ranks_}, {"calls", std::move(calls)}};
 }
 
-Corrections Corrections::from_json(const nlohmann::json& json) {
+Corrections CorrectionsJson::read(const nlohmann::json& json) {
   if (!json.is_object() || json.size() != 2 || !json.contains("ranks") || !json.contains("calls")) {
     fail_corrections("not an object of 'ranks' and 'calls'");
   }
@@ -81,7 +83,7 @@ Corrections Corrections::from_json(const nlohmann::json& json) {
     for (const auto& pair : list) {
       if (!pair.is_array() || pair.size() != 2)
         fail_corrections(fmt::format("'{}' has a point that is no [bytes, ratio]", clipped(call)));
-      const Point point{positive(pair[0], 1e18), positive(pair[1], kMostRatio)};
+      const Corrections::Point point{positive(pair[0], 1e18), positive(pair[1], kMostRatio)};
       if (!points.empty() && point.bytes <= points.back().bytes)
         fail_corrections(fmt::format("'{}' does not ascend", clipped(call)));
       points.push_back(point);

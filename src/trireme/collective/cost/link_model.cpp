@@ -11,6 +11,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/text/text.h"
+#include "trireme/collective/cost/cost_json.h"
 
 namespace trireme {
 namespace {
@@ -87,7 +88,7 @@ Json to_json(const LinkModel& model) {
           {"wires", model.wires == Wires::one ? "one" : "many"},
           {"sync_s", model.sync},
           {"memory", curve_to_json(model.memory)},
-          {"corrections", model.corrections.json()}};
+          {"corrections", CorrectionsJson::of(model.corrections)}};
 }
 
 LinkModel link_model_from_json(const Json& object) {
@@ -102,7 +103,7 @@ LinkModel link_model_from_json(const Json& object) {
   model.wires = wires == "one" ? Wires::one : Wires::many;
   model.sync = number(object["sync_s"], "'sync_s'");
   model.memory = curve_from_json(object["memory"], "'memory'");
-  model.corrections = Corrections::from_json(object["corrections"]);
+  model.corrections = CorrectionsJson::read(object["corrections"]);
   return model;
 }
 

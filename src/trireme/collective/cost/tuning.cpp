@@ -13,6 +13,7 @@
 #include "trireme/base/error.h"
 #include "trireme/base/text/json_text.h"
 #include "trireme/base/text/text.h"
+#include "trireme/collective/cost/cost_json.h"
 
 namespace trireme {
 namespace {

@@ -10,8 +10,6 @@
 
 namespace trireme {
 
-inline constexpr std::size_t kInlineLimit = 2048;  // where nothing was measured
-
 struct Tuning {
   LinkModel model;
   // Ranks that share memory.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "trireme/mesh/mesh_shape.h"
+#include "trireme/mesh/saving.h"
 #include "trireme/mesh/split/stage_split.h"
 
 namespace trireme::mesh {
@@ -24,18 +25,8 @@ struct TensorCost {
   bool fully_connected = false;          // what --hybrid alexnet splits
 };
 
-// What is done to save memory, at the price of time.
-struct Saving {
-  enum class Shard : std::uint8_t { none, optimizer, gradients, parameters };  // over the data axis
-  Shard shard = Shard::none;
-  int recompute_every = 0;  // keep only the input of every so many pieces and compute the rest again; 0: keep all
-};
-// "--shard parameters --recompute every:2"; empty for none.
-std::string to_text(const Saving& saving);
-inline constexpr std::array<std::string_view, 4> kShardKindNames{"none", "optimizer", "gradients", "parameters"};
-
 // Where the pieces of one model were cut, by all that this depends on. One thread at a time.
-using MeshSplits = std::map<std::string, StageSplit>;
+struct MeshSplits : std::map<std::string, StageSplit> {};
 
 struct MeshQuestion {
   std::span<const PieceCost> pieces;

@@ -1,4 +1,4 @@
-#include "trireme/net/join/key.h"
+#include "trireme/net/join/key_sources.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -129,5 +129,7 @@ Key key_from_environment(const Environment& environment) {
   if (auto path = environment("TRIREME_KEY_FILE")) return load_key_file(*path);
   return user_key(environment);
 }
+
+Key key_from_environment() { return key_from_environment(process_environment()); }
 
 }  // namespace trireme::net

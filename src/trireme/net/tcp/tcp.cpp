@@ -8,6 +8,7 @@
 #include "trireme/base/error.h"
 #include "trireme/net/emulated_network.h"
 #include "trireme/net/join/environment.h"
+#include "trireme/net/join/key_sources.h"
 #include "trireme/net/join/rendezvous.h"
 #include "trireme/net/tcp/tcp_channel.h"
 

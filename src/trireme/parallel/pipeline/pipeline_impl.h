@@ -10,6 +10,8 @@
 #include "trireme/mesh/schedule.h"
 #include "trireme/parallel/pipeline/activation_channel.h"
 #include "trireme/parallel/pipeline/pipeline.h"
+#include "trireme/parallel/pipeline/stage.h"
+#include "trireme/parallel/pipeline/stage_parameters.h"
 #include "trireme/parallel/pipeline/versions.h"
 
 namespace trireme {

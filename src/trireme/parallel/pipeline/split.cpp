@@ -8,7 +8,7 @@
 #include "trireme/base/error.h"
 #include "trireme/base/text/nearest.h"
 #include "trireme/base/text/text.h"
-#include "trireme/parallel/pipeline/pipeline.h"
+#include "trireme/parallel/pipeline/stage_parameters.h"
 
 namespace trireme::parallel {
 namespace {

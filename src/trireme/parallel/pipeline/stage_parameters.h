@@ -13,6 +13,11 @@ namespace trireme::parallel {
 using Starts = std::vector<std::size_t>;
 std::size_t end_of_part(const Starts& starts, std::size_t part, std::size_t pieces);
 
+// Parts of about equal numbers of weights, each of at least one piece.
+Starts equal_weights(const torch::nn::Module& model, const nn::Chain& chain, std::size_t parts);
+// "NAME,NAME…": the pieces at which parts begin, but for the first. Throws ConfigError that lists the pieces.
+Starts named_starts(const nn::Chain& chain, const std::string& names, std::size_t parts);
+
 struct StageParameters {
   nn::Named parameters, buffers;  // of this stage, under the model's names and in its order
   // Of `parameters`, those for which this is the first stage that has them: it counts them in norms and saves them.

@@ -8,6 +8,7 @@
 #include "trireme/base/error.h"
 #include "trireme/nn/dropout.h"
 #include "trireme/parallel/tensor/maps.h"
+#include "trireme/parallel/tensor/tensor_collectives.h"
 
 namespace trireme::parallel {
 namespace {

@@ -1,4 +1,5 @@
 #include "trireme/parallel/tensor/maps.h"
+#include "trireme/parallel/tensor/tensor_collectives.h"
 
 #include <functional>
 

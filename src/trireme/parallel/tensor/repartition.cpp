@@ -3,6 +3,7 @@
 #include "trireme/nn/layers.h"
 #include "trireme/parallel/tensor/maps.h"
 #include "trireme/parallel/tensor/split_request.h"
+#include "trireme/parallel/tensor/tensor_collectives.h"
 
 namespace trireme::parallel {
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "trireme/parallel/tensor/maps.h"
+#include "trireme/parallel/tensor/tensor_collectives.h"
 
 namespace trireme::parallel {
 namespace {

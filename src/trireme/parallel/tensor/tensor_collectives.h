@@ -28,10 +28,6 @@ std::vector<std::int64_t> all_gathered(const std::vector<std::int64_t>& mine, Co
 torch::Tensor assembled(const torch::Tensor& mine, const Cut& cut, Communicator& comm);
 torch::Tensor broadcast(const torch::Tensor& mine, Communicator& comm, int root = 0);
 
-struct Range {
-  std::int64_t begin = 0, end = 0;
-  bool operator==(const Range&) const = default;
-};
 std::vector<Range> ranges_of(const std::vector<std::int64_t>& sizes);
 
 // Every rank r holds from[r] of a dimension and gets to[r]: the sum of what ranks hold of it, zeros where none does.

@@ -7,15 +7,17 @@
 #include "trireme/parallel/tensor/layer_splitter.h"
 #include "trireme/parallel/tensor/maps.h"
 #include "trireme/parallel/tensor/repartition.h"
+#include "trireme/parallel/tensor/tensor_collectives.h"
+#include "trireme/parallel/tensor/tensor_rules.h"
 
 namespace trireme {
 
 using torch::Tensor;
 
 TensorParallel::TensorParallel(torch::nn::Module& model, const Forward& forward, Communicator& group,
-                               const parallel::TensorRules& rules, const Tensor& example)
+                               std::string_view rules, const Tensor& example)
     : group_(&group) {
-  const auto kinds = rules.kinds_in(model);
+  const auto kinds = parallel::TensorRules(rules).kinds_in(model);
   for (const auto& item : model.named_parameters()) parameters_.emplace_back(item.key(), item.value());
   if (group.size() == 1) return;
   parallel::LayerSplitter fit(model, group, kinds);

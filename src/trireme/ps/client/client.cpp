@@ -8,7 +8,6 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/text/size.h"
-#include "trireme/net/join/environment.h"
 #include "trireme/ps/client/client_impl.h"
 #include "trireme/ps/wire/endpoint.h"
 
@@ -23,7 +22,7 @@ ClientOptions client_options_from_environment() {
         "coordinator's endpoint");
   }
   options.at = at;
-  options.key = net::key_from_environment(net::process_environment());
+  options.key = net::key_from_environment();
   if (const char* rank = std::getenv("RANK")) {
     options.rank = static_cast<int>(parse_integer(rank, "RANK", 0, 1 << 20));
   }
@@ -40,7 +39,7 @@ void Client::declare(const JobSpec& spec, std::span<const float> initial, Deadli
 
 ServerState Client::pull_state(Deadline deadline) {
   ServerState state;
-  const auto update = view().update;
+  const auto update = impl_->view().update;
   const int parts = built_in_updates().contains(update.name) ? make_update(update).states : 0;
   for (int part = 0; part < parts; ++part) {
     state.parts.emplace_back(count());
@@ -53,10 +52,6 @@ ServerState Client::pull_state(Deadline deadline) {
   return state;
 }
 
-View Client::view() const {
-  std::lock_guard lock(impl_->mutex_);
-  return impl_->view_;
-}
 std::uint64_t Client::count() const {
   std::lock_guard lock(impl_->mutex_);
   return impl_->view_.layout.count();
@@ -142,7 +137,7 @@ Ticket Client::push_pull(std::span<const float> gradient, double lr, std::span<f
 }
 
 Ticket Client::push_segments(std::span<const Segment> segments, std::span<const float> values, double lr) {
-  const Layout layout = view().layout;
+  const Layout layout = impl_->view().layout;
   std::size_t named = 0;
   std::vector<std::pair<Segment, std::size_t>> order;  // with where its values begin
   for (const Segment& segment : segments) {
@@ -178,7 +173,7 @@ Ticket Client::push_segments(std::span<const Segment> segments, std::span<const 
 Ticket Client::push_pull_segments(std::span<const Segment> segments, std::span<const float> values, double lr,
                                   std::span<float> into) {
   impl_->check_size(into.size());
-  const Layout layout = view().layout;
+  const Layout layout = impl_->view().layout;
   std::uint64_t end = 0, named = 0;
   for (const Segment& segment : segments) {
     if (segment.offset < end || segment.offset > layout.count() || segment.count > layout.count() - segment.offset) {
@@ -206,7 +201,7 @@ Ticket Client::push_pull_segments(std::span<const Segment> segments, std::span<c
 
 Ticket Client::push_rows(std::string_view name, std::span<const std::uint64_t> rows, std::span<const float> values,
                          double lr) {
-  const Layout layout = view().layout;
+  const Layout layout = impl_->view().layout;
   const Tensor& tensor = layout.find(name);
   const std::uint64_t width = tensor.count / tensor.rows, base = layout.tensor(name).offset;
   if (values.size() != rows.size() * width) {

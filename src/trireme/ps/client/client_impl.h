@@ -63,6 +63,10 @@ class Client::Impl {
   void check_size(std::size_t count) const;
   // Null in a job without compression.
   std::shared_ptr<WorkerCodes> codes() const;
+  View view() const {
+    std::lock_guard lock(mutex_);
+    return view_;
+  }
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

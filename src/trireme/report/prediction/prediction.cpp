@@ -9,6 +9,7 @@
 #include "trireme/base/error.h"
 #include "trireme/base/median.h"
 #include "trireme/cluster/profile/codec_costs.h"
+#include "trireme/cluster/profile/profile_json.h"
 #include "trireme/cluster/sim/job/simulate.h"
 #include "trireme/collective/cost/tuning.h"
 
@@ -178,8 +179,7 @@ void Prediction::begin_again() {
   measured_ = before_ = all_ = {};
 }
 
-cluster::Profile Prediction::own_profile(const DataParallel* net, double samples,
-                                         const cluster::NodeClass& host) const {
+cluster::Profile Prediction::own_profile(DataParallel* net, double samples, const cluster::NodeClass& host) const {
   cluster::Profile profile;
   profile.file = "this run";
   profile.model = config_.model;
@@ -191,7 +191,7 @@ cluster::Profile Prediction::own_profile(const DataParallel* net, double samples
   profile.beside = host.workers;
   profile.cores = host.cores;
   profile.samples = samples;
-  samples_.fill(profile, net->ready());
+  samples_.fill(profile, net->gradients().ready());
   // Backward was measured while buckets travelled beside it.
   const bool beside = in_backward_ && net->turn() == sync::Turn::background;
   profile.slowdown = beside ? 0 : exchange_.theft;
@@ -220,7 +220,7 @@ void Prediction::slow_workers(cluster::Cluster& cluster) {
   }
 }
 
-void Prediction::predict(const DataParallel* net, double samples) {
+void Prediction::predict(DataParallel* net, double samples) {
   told_.emplace();
   auto cluster = cluster_here(config_, transport_, group_.size());
   slow_workers(cluster);  // all take part; the first one predicts

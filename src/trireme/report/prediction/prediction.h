@@ -38,7 +38,7 @@ class Prediction {
   // number of steps.
   void begin_again();
   // Collective where the workers keep step. `samples` of an epoch.
-  void predict(const DataParallel* net, double samples);
+  void predict(DataParallel* net, double samples);
 
   // At the end. "step: predicted 12.3 ms, measured 12.6 ms (+2.4 %)"
   std::string line() const;
@@ -53,7 +53,7 @@ class Prediction {
     void add(const StepOutcome& outcome, double optimizer_s, double whole_s);
     cluster::PredictedStep mean() const;
   };
-  cluster::Profile own_profile(const DataParallel* net, double samples, const cluster::NodeClass& host) const;
+  cluster::Profile own_profile(DataParallel* net, double samples, const cluster::NodeClass& host) const;
   void slow_workers(cluster::Cluster& cluster);
 
   const Config& config_;

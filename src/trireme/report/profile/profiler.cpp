@@ -53,7 +53,7 @@ class Subject {
     work.model->train();
   }
 
-  std::vector<ReadyGradient> ready() const { return net_.ready(); }
+  std::vector<ReadyGradient> ready() { return net_.gradients().ready(); }
   const std::vector<torch::Tensor>& parameters() const { return parameters_; }
 
   // A step as training takes it, all workers at once.

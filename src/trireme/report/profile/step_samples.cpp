@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "trireme/base/median.h"
+#include "trireme/grad/gradient_exchange.h"
 
 namespace trireme::train {
 

@@ -5,6 +5,7 @@
 
 #include "trireme/cluster/profile/profile.h"
 #include "trireme/grad/data_parallel.h"
+#include "trireme/grad/gradient_exchange.h"
 
 namespace trireme::train {
 

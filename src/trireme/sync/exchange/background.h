@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "trireme/sync/exchange/bucket.h"
+#include "trireme/sync/exchange/bucket_exchange.h"
 
 namespace trireme::sync {
 

@@ -1,6 +1,7 @@
 #include "trireme/sync/exchange/bucket_all_reduce.h"
 
 #include "trireme/base/clock.h"
+#include "trireme/sync/exchange/done.h"
 
 namespace trireme::sync {
 namespace {

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "trireme/base/clock.h"
+#include "trireme/sync/exchange/done.h"
 #include "trireme/sync/exchange/rehearsal.h"
 
 namespace trireme::sync {

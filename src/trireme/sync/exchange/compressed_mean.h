@@ -10,6 +10,7 @@
 #include "trireme/sync/exchange/bucket_exchange.h"
 #include "trireme/sync/exchange/code_exchange.h"
 #include "trireme/sync/exchange/codes.h"
+#include "trireme/sync/report.h"
 
 namespace trireme::sync {
 

@@ -6,20 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "trireme/ps/layout.h"
+#include "trireme/ps/job.h"
+#include "trireme/sync/report.h"
 
 namespace trireme::sync {
-
-// What this worker has pushed so.
-struct SparsePushes {
-  struct Table {
-    std::string name;
-    std::uint64_t rows = 0, pushed = 0;  // of the table; of all pushes together
-  };
-  std::vector<Table> tables;
-  std::uint64_t pushes = 0;
-  std::uint64_t bytes_before = 0, bytes_after = 0;  // of whole gradients; as they were pushed, with the places
-};
 
 class TouchedRows {
  public:

@@ -1,13 +1,9 @@
 // Whether buckets are exchanged on threads of their own. The runtime decides by it (grad/spare_core.cpp), and so does
 // the simulator.
 #pragma once
+#include "trireme/sync/exchange/bucket_exchange.h"
 
 namespace trireme::sync {
-
-enum class Turn {
-  background,  // on threads of the exchange, while compute goes on
-  in_line,     // on the caller's thread, before it goes on: where no core is spare
-};
 
 // Where so many workers of a host compute with so many threads each.
 constexpr bool has_spare_core(int workers, int threads, int cores) { return workers * threads < cores; }

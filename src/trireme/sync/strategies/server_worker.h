@@ -19,6 +19,7 @@
 #include <thread>
 
 #include "trireme/ps/client/client.h"
+#include "trireme/sync/exchange/touched_rows.h"
 #include "trireme/sync/strategies.h"
 
 namespace trireme::sync {

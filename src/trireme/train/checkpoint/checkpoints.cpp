@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
 #include <system_error>
+#include <thread>
 
 #include "trireme/base/error.h"
 #include "trireme/base/files/atomic_file.h"
@@ -134,7 +138,36 @@ LoadedCheckpoint load_checkpoint(const fs::path& path) {
   return loaded;
 }
 
-Checkpoints::Checkpoints(fs::path folder, int keep_last, bool keep_best, bool higher_is_better)
+struct Checkpoints::Impl {
+  Impl(fs::path folder, int keep_last, bool keep_best, bool higher_is_better);
+  ~Impl();
+  void save(std::int64_t step, const NamedTensors& tensors, Metadata metadata, std::optional<double> metric);
+  void wait();
+  void forget_after(std::int64_t step);
+
+  struct Job {
+    std::int64_t step = 0;
+    Metadata metadata;
+    bool is_best = false;
+  };
+  void work(std::stop_token stop);
+  void write(const Job& job);
+  void stage(const NamedTensors& tensors);
+
+  const std::filesystem::path folder_;
+  const int keep_last_;
+  const bool keep_best_, higher_is_better_;
+  std::optional<double> best_metric_;  // the caller's thread
+  NamedTensors staged_;                // the caller's while no job is there, else the worker's; memory is used again
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::optional<Job> job_;     // guarded by mutex_: there until it is written
+  std::exception_ptr failed_;  // guarded by mutex_
+  std::jthread worker_;        // last, so that it ends first
+};
+
+Checkpoints::Impl::Impl(fs::path folder, int keep_last, bool keep_best, bool higher_is_better)
     : folder_(std::move(folder)), keep_last_(keep_last), keep_best_(keep_best), higher_is_better_(higher_is_better) {
   if (keep_last < 1) throw ConfigError(fmt::format("cannot keep the last {} checkpoints; keep at least 1", keep_last));
   std::error_code error;
@@ -145,19 +178,19 @@ Checkpoints::Checkpoints(fs::path folder, int keep_last, bool keep_best, bool hi
   worker_ = std::jthread([this](std::stop_token stop) { work(stop); });
 }
 
-Checkpoints::~Checkpoints() {
+Checkpoints::Impl::~Impl() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !job_; });
 }
 
-void Checkpoints::wait() {
+void Checkpoints::Impl::wait() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return !job_; });
   if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 
-void Checkpoints::save(std::int64_t step, const NamedTensors& tensors, Metadata metadata,
-                       std::optional<double> metric) {
+void Checkpoints::Impl::save(std::int64_t step, const NamedTensors& tensors, Metadata metadata,
+                             std::optional<double> metric) {
   TRIREME_CHECK(step >= 0);
   wait();
   stage(tensors);
@@ -175,7 +208,7 @@ void Checkpoints::save(std::int64_t step, const NamedTensors& tensors, Metadata 
 }
 
 // A tensor keeps its place from save to save as long as its type and shape stay.
-void Checkpoints::stage(const NamedTensors& tensors) {
+void Checkpoints::Impl::stage(const NamedTensors& tensors) {
   torch::NoGradGuard no_grad;
   staged_.resize(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -189,7 +222,7 @@ void Checkpoints::stage(const NamedTensors& tensors) {
   }
 }
 
-void Checkpoints::work(std::stop_token stop) {
+void Checkpoints::Impl::work(std::stop_token stop) {
   block_signals();
   std::unique_lock lock(mutex_);
   while (changed_.wait(lock, stop, [&] { return job_.has_value(); })) {
@@ -207,7 +240,7 @@ void Checkpoints::work(std::stop_token stop) {
   }
 }
 
-void Checkpoints::write(const Job& job) {
+void Checkpoints::Impl::write(const Job& job) {
   auto path = step_path(folder_, job.step);
   write_safetensors(path, staged_, job.metadata);
   if (job.is_best) link_atomically(path, best_path(folder_));
@@ -223,17 +256,7 @@ void Checkpoints::write(const Job& job) {
   }
 }
 
-CheckpointSearch Checkpoints::latest() {
-  wait();
-  return latest_checkpoint(folder_);
-}
-
-CheckpointSearch Checkpoints::best() {
-  wait();
-  return best_checkpoint(folder_);
-}
-
-void Checkpoints::forget_after(std::int64_t step) {
+void Checkpoints::Impl::forget_after(std::int64_t step) {
   wait();
   for (auto& checkpoint : listed(folder_)) {
     if (checkpoint.step > step) remove_file(checkpoint.path);
@@ -244,5 +267,23 @@ void Checkpoints::forget_after(std::int64_t step) {
     best_metric_.reset();
   }
 }
+
+Checkpoints::Checkpoints(fs::path folder, int keep_last, bool keep_best, bool higher_is_better)
+    : impl_(std::make_unique<Impl>(std::move(folder), keep_last, keep_best, higher_is_better)) {}
+Checkpoints::~Checkpoints() = default;
+void Checkpoints::save(std::int64_t step, const NamedTensors& tensors, Metadata metadata,
+                       std::optional<double> metric) {
+  impl_->save(step, tensors, std::move(metadata), metric);
+}
+void Checkpoints::wait() { impl_->wait(); }
+CheckpointSearch Checkpoints::latest() {
+  wait();
+  return latest_checkpoint(impl_->folder_);
+}
+CheckpointSearch Checkpoints::best() {
+  wait();
+  return best_checkpoint(impl_->folder_);
+}
+void Checkpoints::forget_after(std::int64_t step) { impl_->forget_after(step); }
 
 }  // namespace trireme::train

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "trireme/base/error.h"
+#include "trireme/train/checkpoint/safetensors_header.h"
 #include "trireme/train/group/gather_text.h"
 
 namespace trireme::train {

@@ -9,6 +9,7 @@
 #include "trireme/collective/run/communicator.h"
 #include "trireme/data/single_sample.h"
 #include "trireme/train/checkpoint/checkpoints.h"
+#include "trireme/train/checkpoint/safetensors_header.h"
 #include "trireme/train/config/config.h"
 #include "trireme/train/config/schedule.h"
 #include "trireme/train/objective/objective.h"

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
 #include "trireme/sync/exchange/remembered.h"
 #include "trireme/train/group/gather_text.h"
 

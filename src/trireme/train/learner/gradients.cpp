@@ -8,6 +8,7 @@
 #include "trireme/base/mix.h"
 #include "trireme/data/random.h"
 #include "trireme/grad/autocast.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/grad/sync_batch_norm.h"
 #include "trireme/nn/dropout.h"
 
@@ -57,9 +58,10 @@ StepOutcome WholeGradients::compute(const data::Item& item, bool stop, const Hol
   StepOutcome outcome;
   outcome.begin = now_seconds();
   config_.deterministic ? by_tree(item, stop, hold_up) : in_pieces(item, stop, hold_up);
-  auto told = net_.told();
+  auto told = net_.gradients().told();
   // Alone, a share of the global mean is not yet the mean of anything.
-  outcome.loss = net_.ranks() == 1 && item.here > 0 ? told[0] * whole(item) / static_cast<double>(item.here) : told[0];
+  outcome.loss =
+      net_.gradients().ranks() == 1 && item.here > 0 ? told[0] * whole(item) / static_cast<double>(item.here) : told[0];
   outcome.score = {told[1], told[2]};
   outcome.stop = told[3] > 0;
   outcome.forward_s = totals_.forward_s;
@@ -113,8 +115,8 @@ torch::Tensor WholeGradients::forward(const data::Item& item, std::int64_t begin
 
 // Told before the last backward, whose exchange carries it.
 void WholeGradients::tell(bool stop) {
-  net_.tell({static_cast<float>(totals_.loss), static_cast<float>(totals_.score), static_cast<float>(totals_.of),
-             stop ? 1.f : 0.f});
+  net_.gradients().tell({static_cast<float>(totals_.loss), static_cast<float>(totals_.score),
+                         static_cast<float>(totals_.of), stop ? 1.f : 0.f});
 }
 
 torch::Tensor WholeGradients::forward_uncounted() {

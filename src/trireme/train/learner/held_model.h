@@ -11,6 +11,7 @@
 
 #include "trireme/collective/run/communicator.h"
 #include "trireme/grad/data_parallel.h"
+#include "trireme/parallel/shard/shard.h"
 #include "trireme/train/checkpoint/checkpoints.h"
 #include "trireme/train/group/replica_part.h"
 #include "trireme/train/group/worker_group.h"

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "trireme/collective/run/communicator_impl.h"
+#include "trireme/grad/exchange_options.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/net/memory/inproc.h"
 #include "trireme/parallel/shard/shard.h"
 #include "trireme/train/learner/strategy.h"
@@ -12,8 +14,8 @@ namespace trireme::train {
 namespace {
 
 // By the strategy's own exchange; where it has none gradients stay here, in its memory where it wants them.
-DataParallelOptions exchange_options(const Config& config, sync::Strategy& strategy, std::optional<FlatModel>& flat) {
-  DataParallelOptions options;
+ExchangeOptions exchange_options(const Config& config, sync::Strategy& strategy, std::optional<FlatModel>& flat) {
+  ExchangeOptions options;
   options.exchange = strategy.exchange();
   if (!options.exchange) options.stay.emplace(flat ? flat->replica().gradient : std::span<float>());
   options.bucket_plan = config.bucket_plan;
@@ -59,7 +61,7 @@ Learner::Learner(const Config& config, Workload workload, int stream, sync::Stra
   auto* shards = held.shards();
   exchanged = held.exchanged();
   if (!shards) net.emplace(exchanged ? *exchanged : model(), replicas, exchange_options(config, strategy, flat));
-  exchange = shards ? static_cast<GradientExchange*>(shards) : &*net;
+  exchange = shards ? static_cast<GradientExchange*>(shards) : &net->gradients();
   optimizer = make_optimizer(config.optimizer, shards ? shards->shards() : parameters(model()),
                              optimizer_options(config, strategy, held));
   gradients = held.gradients(config, work, net ? &*net : nullptr, stream, scale);

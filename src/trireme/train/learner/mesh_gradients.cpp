@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "trireme/base/clock.h"
+#include "trireme/grad/gradient_exchange.h"
 #include "trireme/nn/dropout.h"
 #include "trireme/train/group/gather_text.h"
 
@@ -17,7 +18,7 @@ MeshGradients::MeshGradients(const Config& config, Workload& work, MeshModel& mo
       model_(model),
       net_(net),
       sharded_(model.sharded()),
-      exchange_(net ? static_cast<GradientExchange&>(*net) : *model.sharded()),
+      exchange_(net ? net->gradients() : *model.sharded()),
       scale_(scale) {}
 
 StepOutcome MeshGradients::compute(const data::Item& item, bool stop, const HoldUp& hold_up) {
@@ -115,8 +116,8 @@ Pipeline::Batch MeshGradients::batch_of(const data::Item& item, bool stop) {
 }
 
 void MeshGradients::tell(bool stop) {
-  const std::array<float, DataParallel::kTold> numbers{static_cast<float>(loss_), static_cast<float>(score_.sum),
-                                                       static_cast<float>(score_.of), stop ? 1.0f : 0.0f};
+  const std::array<float, GradientExchange::kTold> numbers{static_cast<float>(loss_), static_cast<float>(score_.sum),
+                                                           static_cast<float>(score_.of), stop ? 1.0f : 0.0f};
   exchange_.tell(numbers);
 }
 

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "trireme/base/error.h"
+#include "trireme/parallel/pipeline/stage_parameters.h"
+#include "trireme/parallel/tensor/tensor_rules.h"
 #include "trireme/train/group/gather_text.h"
 #include "trireme/train/learner/recompute.h"
 #include "trireme/train/learner/split.h"
@@ -101,7 +103,7 @@ void MeshModel::split_layers(const torch::Tensor& example) {
                                                      : config_.tensor_rule;
   tensor_.emplace(
       model, [&model = *work_.model](torch::Tensor input) { return model.forward(input); },
-      hybrid ? mesh_.data() : mesh_.tensor(), parallel::TensorRules(rules), example);
+      hybrid ? mesh_.data() : mesh_.tensor(), rules, example);
 }
 
 torch::Tensor MeshModel::loss(const torch::Tensor& output, const torch::Tensor& target) {

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "trireme/parallel/pipeline/stage_parameters.h"
 #include "trireme/train/learner/mesh_model.h"
 #include "trireme/train/learner/recompute.h"
 

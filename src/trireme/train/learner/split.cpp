@@ -13,6 +13,7 @@
 #include "trireme/optim/optimizers.h"
 #include "trireme/parallel/pipeline/pipeline.h"
 #include "trireme/parallel/pipeline/stage.h"
+#include "trireme/parallel/pipeline/stage_parameters.h"
 #include "trireme/parallel/tensor_memory.h"
 #include "trireme/train/learner/device_clock.h"
 

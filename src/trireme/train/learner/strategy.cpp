@@ -1,6 +1,7 @@
 #include "trireme/train/learner/strategy.h"
 
 #include "trireme/optim/optimizers.h"
+#include "trireme/sync/pace_with_codes.h"
 #include "trireme/train/learner/flat_model.h"
 #include "trireme/train/learner/tables.h"
 

@@ -6,8 +6,10 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
 #include "trireme/base/registry.h"
 #include "trireme/parallel/tensor/tensor_parallel.h"
+#include "trireme/train/objective/loss_choice.h"
 
 namespace trireme::train {
 namespace {

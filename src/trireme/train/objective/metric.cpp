@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
 #include "trireme/base/registry.h"
 #include "trireme/base/settings.h"
 #include "trireme/base/text/split.h"
 #include "trireme/base/text/text.h"
 #include "trireme/parallel/tensor/tensor_parallel.h"
 #include "trireme/train/objective/loss.h"
+#include "trireme/train/objective/loss_choice.h"
 
 namespace trireme::train {
 namespace {

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/base/find_kind.h"
+#include "trireme/train/objective/loss_choice.h"
 
 namespace trireme::train {
 namespace {

@@ -7,6 +7,7 @@
 #include "trireme/base/registry.h"
 #include "trireme/base/text/nearest.h"
 #include "trireme/base/text/text.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/train/optimizers/per_parameter.h"
 
 namespace trireme::train {

@@ -22,6 +22,7 @@
 #include "trireme/cli/bench/session.h"
 #include "trireme/cli/command.h"
 #include "trireme/ps/coordinator/coordinator.h"
+#include "trireme/ps/view.h"
 
 namespace trireme::soak {
 namespace {

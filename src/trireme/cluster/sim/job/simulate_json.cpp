@@ -6,6 +6,7 @@
 
 #include "trireme/base/median.h"
 #include "trireme/base/text/size.h"
+#include "trireme/cluster/sim/job/simulate_json.h"
 #include "trireme/cluster/sim/job/simulation.h"
 
 namespace trireme::cluster {

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "trireme/cluster/sim/learning/learning_trial.h"
+#include "trireme/sync/pace_with_codes.h"
 
 namespace trireme::cluster {
 namespace {

@@ -1,6 +1,7 @@
 // Strategies that meet, in a co-simulation: the real ones, on ranks that are threads.
 #include "trireme/cluster/sim/learning/learning_trial.h"
 #include "trireme/sync/exchange/flat_exchange.h"
+#include "trireme/sync/pace_with_codes.h"
 #include "trireme/sync/run_step.h"
 
 namespace trireme::cluster {
