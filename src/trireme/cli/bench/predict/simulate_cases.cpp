@@ -1,4 +1,4 @@
-#include "trireme/cli/bench/simulate_cases.h"
+#include "trireme/cli/bench/predict/simulate_cases.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "trireme/cli/bench/training_runs.h"
+#include "trireme/cli/bench/predict/training_runs.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,7 +1,7 @@
 // One step's gradient where the model is on a mesh: the batch goes through the pipeline in micro-batches.
 #pragma once
 #include "trireme/train/learner/gradients.h"
-#include "trireme/train/learner/mesh_model.h"
+#include "trireme/train/learner/mesh/mesh_model.h"
 
 namespace trireme::train {
 

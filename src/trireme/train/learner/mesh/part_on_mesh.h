@@ -2,7 +2,7 @@
 #pragma once
 #include "trireme/train/group/replica_group.h"
 #include "trireme/train/learner/held_model.h"
-#include "trireme/train/learner/mesh_model.h"
+#include "trireme/train/learner/mesh/mesh_model.h"
 
 namespace trireme::train {
 

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "trireme/train/learner/mesh_model.h"
+#include "trireme/train/learner/mesh/mesh_model.h"
 #include "trireme/train/learner/recompute.h"
 
 namespace trireme::train {

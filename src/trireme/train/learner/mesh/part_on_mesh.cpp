@@ -1,10 +1,10 @@
-#include "trireme/train/learner/part_on_mesh.h"
+#include "trireme/train/learner/mesh/part_on_mesh.h"
 
 #include <fmt/format.h>
 
 #include "trireme/train/checkpoint/worker_state.h"
 #include "trireme/train/learner/learner.h"
-#include "trireme/train/learner/mesh_gradients.h"
+#include "trireme/train/learner/mesh/mesh_gradients.h"
 #include "trireme/train/learner/whole_model.h"
 
 namespace trireme::train {

@@ -1,4 +1,4 @@
-#include "trireme/cli/bench/predict_calls.h"
+#include "trireme/cli/bench/predict/predict_calls.h"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 
 #include "trireme/cli/bench/judged.h"
 #include "trireme/cli/bench/kept.h"
-#include "trireme/cli/bench/training_runs.h"
+#include "trireme/cli/bench/predict/training_runs.h"
 
 namespace trireme::bench {
 

@@ -1,4 +1,4 @@
-#include "trireme/train/learner/mesh_gradients.h"
+#include "trireme/train/learner/mesh/mesh_gradients.h"
 
 #include <array>
 #include <chrono>

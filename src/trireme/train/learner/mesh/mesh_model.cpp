@@ -1,4 +1,4 @@
-#include "trireme/train/learner/mesh_model.h"
+#include "trireme/train/learner/mesh/mesh_model.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "trireme/cli/bench/predict_training.h"
+#include "trireme/cli/bench/predict/predict_training.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
