@@ -32,7 +32,7 @@ class LateWorker {
         world_(world_of_one()),
         alone_(world_),
         held_(work, world_, alone_),
-        guest_(client, config),
+        servers_(client, config),
         samples_(sampler_options(config, work, 0, static_cast<int>(config.workers))),
         steps_per_epoch_(data::ShardedSampler(samples_).steps_per_epoch()),
         schedule_(make_schedule(config.schedule,
@@ -42,7 +42,7 @@ class LateWorker {
         clip_(own_clip(config, *strategy_, static_cast<int>(config.workers))),
         learners_(config, work, static_cast<int>(client.id()), *strategy_, held_),
         worker_(learners_, *strategy_, clip_),
-        feed_(samples_, config.evals_per_epoch, [this](const WorkerGroup::Part& part) { return guest_.take(part); }) {
+        feed_(samples_, config.evals_per_epoch, [this](const WorkerGroup::Part& part) { return servers_.take(part); }) {
     if (!strategy_->traits().own_pace) {
       throw ConfigError(
           fmt::format("--join: {} deals out its batches beforehand; only ps-async has some for who comes "
@@ -79,7 +79,7 @@ class LateWorker {
   // Until the job has begun, and it is known that it is of the same settings.
   void wait_for_job() {
     const auto deadline = Deadline::in_seconds(config_.timeout);
-    while (!guest_.part() && !guest_.over()) {
+    while (!servers_.part() && !servers_.over()) {
       if (deadline.passed()) {
         throw ConfigError(fmt::format(
             "--join: within {:g} s the job there has not shared out any batches of {} by --batch {}, --workers "
@@ -99,11 +99,11 @@ class LateWorker {
         between_ = !share;
         return share;
       }
-      if (const auto part = guest_.part(); part && *part > part_) {
+      if (const auto part = servers_.part(); part && *part > part_) {
         part_ = *part;
         feed_.seek_part(part_);
         between_ = false;
-      } else if (guest_.over()) {
+      } else if (servers_.over()) {
         break;
       } else {
         std::this_thread::sleep_for(kPause);
@@ -132,7 +132,7 @@ class LateWorker {
   Communicator world_;
   WorldGroup alone_;  // nobody else is asked
   WholeModel held_;
-  const PsGuest guest_;
+  const PsLateWorker servers_;
   const data::SamplerOptions samples_;
   const std::int64_t steps_per_epoch_;
   std::unique_ptr<RateSchedule> schedule_;

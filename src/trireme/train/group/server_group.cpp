@@ -52,16 +52,16 @@ void ServerGroup::announce(const std::optional<Part>& part) {
   }
 }
 
-std::optional<std::int64_t> PsGuest::part() const {
+std::optional<std::int64_t> PsLateWorker::part() const {
   const auto count = client_.counted(begun(config_), Deadline::in_seconds(config_.timeout));
   return count > 0 ? std::optional(static_cast<std::int64_t>(count) - 1) : std::nullopt;
 }
 
-bool PsGuest::over() const {
+bool PsLateWorker::over() const {
   return !client_.stopped().empty() || client_.counted(kOver, Deadline::in_seconds(config_.timeout)) > 0;
 }
 
-std::optional<std::int64_t> PsGuest::take(const WorkerGroup::Part& part) const {
+std::optional<std::int64_t> PsLateWorker::take(const WorkerGroup::Part& part) const {
   return take_from(client_, part, Deadline::in_seconds(config_.timeout));
 }
 

@@ -30,9 +30,9 @@ class ServerGroup : public WorkerGroup {
 };
 
 // What those who join later need to know of a job that shares out its batches.
-class PsGuest {
+class PsLateWorker {
  public:
-  PsGuest(ps::Client& client, const Config& config) : client_(client), config_(config) {}
+  PsLateWorker(ps::Client& client, const Config& config) : client_(client), config_(config) {}
   // The number of the part that is under way; none before the first, or where the job trains with other settings.
   std::optional<std::int64_t> part() const;
   bool over() const;
