@@ -1,4 +1,4 @@
-#include "trireme/cli/bench/training_runs.h"
+#include "trireme/cli/bench/predict/training_runs.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kWorkers = 3;
 
-// A short lesson: what is shown is that all learn, not how well.
+// A short trial: what is shown is that all learn, not how well.
 Learning learn(const std::string& strategy, const char* codec = "none", int steps = 40) {
   const auto profile = example_profile("tiny");
   Job job;

@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// A door of rank 0 of 4 with a thread that serves it.
+// A listener of rank 0 of 4 with a thread that serves it.
 class Guarded {
  public:
   explicit Guarded(ListenerLimits limits) : limits_(limits) {

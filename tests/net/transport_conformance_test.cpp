@@ -6,7 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "tests/net/worlds.h"
+#include "tests/net/transports.h"
 #include "trireme/base/dtype.h"
 #include "trireme/net/transport.h"
 
@@ -15,57 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-
-constexpr std::uint8_t kBroadcast = 0, kAllReduce = 6;
-
-CallId call(std::uint64_t sequence, std::uint64_t count = 0) {
-  return {.sequence = sequence, .count = count, .what = kAllReduce, .dtype = static_cast<std::uint8_t>(DType::u8)};
-}
-
-std::vector<int> everyone(int ranks) {
-  std::vector<int> members(static_cast<std::size_t>(ranks));
-  std::iota(members.begin(), members.end(), 0);
-  return members;
-}
-
-// Bytes that tell who sent which message to whom.
-std::vector<std::byte> pattern(std::size_t bytes, int from, int to, int message) {
-  std::vector<std::byte> data(bytes);
-  std::uint32_t state = static_cast<std::uint32_t>(from * 7919 + to * 104729 + message * 15485863 + 1);
-  for (auto& byte : data) {
-    state = state * 1664525 + 1013904223;
-    byte = static_cast<std::byte>(state >> 24);
-  }
-  return data;
-}
-
-void finish(Transport& transport, Channel& channel, std::span<const Ticket> tickets, double seconds = 20) {
-  auto deadline = Deadline::in_seconds(seconds);
-  auto done = [&] { return std::all_of(tickets.begin(), tickets.end(), [](const Ticket& t) { return t.done; }); };
-  for (int quiet = 0; !done();) {
-    quiet = channel.progress() ? 0 : quiet + 1;
-    if (quiet < 10) continue;
-    channel.idle(1ms);
-    // As a wait that lasts does, to see peers that left.
-    if (int peer = channel.waiting_for(); peer >= 0 && quiet % 10 == 0) transport.check_peer(channel.world_rank(peer));
-    if (deadline.passed()) throw Timeout(channel.waiting_for(), "the test waited too long");
-  }
-}
-
-class Conformance : public ::testing::TestWithParam<WorldFactory> {
- protected:
-  void make(int ranks) { world = GetParam().make(ranks); }
-  // Every rank, with a channel of all.
-  std::vector<std::exception_ptr> run(const std::function<void(Transport&, Channel&)>& body) {
-    int ranks = static_cast<int>(world.size());
-    return run_ranks(ranks, [&](int rank) {
-      Transport& transport = *world[static_cast<std::size_t>(rank)];
-      auto channel = transport.open(1, everyone(ranks), Deadline::in(10s));
-      body(transport, *channel);
-    });
-  }
-  World world;
-};
 
 TEST_P(Conformance, KnowsItsPlace) {
   make(3);
@@ -214,148 +163,6 @@ TEST_P(Conformance, SubgroupsAndSeveralChannelsAreSeparate) {
     EXPECT_EQ(in_first, pattern(100, peer_world, rank, 1));
     EXPECT_EQ(in_second, pattern(200, peer_world, rank, 2));
   }));
-}
-
-TEST_P(Conformance, NamesBothSidesOfAMismatch) {
-  make(2);
-  auto failures = run([&](Transport& transport, Channel& channel) {
-    Ticket tickets[2];
-    std::vector<std::byte> out(400), in(400);
-    CallId ours = call(17, 100);
-    ours.dtype = static_cast<std::uint8_t>(DType::f32);
-    if (channel.rank() == 1) {
-      ours.what = kBroadcast;
-      ours.count = 50;
-    }
-    channel.send(1 - channel.rank(), ours, out, tickets[0]);
-    channel.recv(1 - channel.rank(), ours, {in.data(), in.size()}, tickets[1]);
-    try {
-      finish(transport, channel, tickets);
-    } catch (const Error&) {
-      channel.cancel();
-      throw;
-    }
-  });
-  for (const auto& failure : failures) {
-    EXPECT_TRUE(is<Mismatch>(failure) || is<PeerLost>(failure)) << text_of(failure);
-  }
-  bool named = false;
-  for (const auto& failure : failures) {
-    if (!is<Mismatch>(failure)) continue;
-    named = true;
-    EXPECT_THAT(text_of(failure), HasSubstr("rank 0 called all-reduce #17 of 100 f32 (sum)"));
-    EXPECT_THAT(text_of(failure), HasSubstr("rank 1 called broadcast #17 of 50 f32"));
-  }
-  EXPECT_TRUE(named);
-}
-
-TEST_P(Conformance, ALengthThatDiffersIsAMismatch) {
-  make(2);
-  auto failures = run([&](Transport& transport, Channel& channel) {
-    Ticket ticket;
-    std::vector<std::byte> data(channel.rank() == 0 ? 100 : 99);
-    if (channel.rank() == 0) {
-      channel.send(1, call(3, 100), data, ticket);
-    } else {
-      channel.recv(0, call(3, 100), {data.data(), data.size()}, ticket);
-    }
-    finish(transport, channel, {&ticket, 1});
-  });
-  EXPECT_TRUE(is<Mismatch>(failures[1])) << text_of(failures[1]);
-  EXPECT_THAT(text_of(failures[1]), HasSubstr("100"));
-  EXPECT_THAT(text_of(failures[1]), HasSubstr("99"));
-}
-
-TEST_P(Conformance, EverybodyHearsAnAbort) {
-  make(4);
-  auto started = Clock::now();
-  auto failures = run([&](Transport& transport, Channel& channel) {
-    if (channel.rank() == 2) {
-      std::this_thread::sleep_for(20ms);
-      transport.abort("the sky fell");
-    }
-    Ticket ticket;
-    std::byte byte;
-    channel.recv((channel.rank() + 1) % 4, call(0), {&byte, 1}, ticket);
-    try {
-      finish(transport, channel, {&ticket, 1});
-    } catch (...) {
-      channel.cancel();
-      // Everyone stays until all have heard it.
-      std::this_thread::sleep_for(200ms);
-      EXPECT_THROW(transport.check(), Aborted);
-      throw;
-    }
-  });
-  for (int rank : {0, 1, 3}) {
-    const auto& failure = failures[static_cast<std::size_t>(rank)];
-    EXPECT_TRUE(is<Aborted>(failure)) << rank << ": " << text_of(failure);
-    EXPECT_THAT(text_of(failure), HasSubstr("the sky fell"));
-    EXPECT_THAT(text_of(failure), HasSubstr("rank 2"));
-  }
-  EXPECT_LT(Clock::now() - started, 5s);
-}
-
-TEST_P(Conformance, APeerThatLeftIsLostToWhoWaitsForIt) {
-  make(3);
-  std::atomic<int> waiting = 0;
-  auto failures = run_ranks(3, [&](int rank) {
-    auto& transport = world[static_cast<std::size_t>(rank)];
-    auto channel = transport->open(1, everyone(3), Deadline::in(10s));
-    Ticket ticket;
-    std::byte byte;
-    if (rank == 1) {
-      while (waiting < 2) std::this_thread::yield();
-      channel.reset();
-      transport.reset();
-      return;
-    }
-    channel->recv(1, call(0), {&byte, 1}, ticket);
-    ++waiting;
-    finish(*transport, *channel, {&ticket, 1});
-  });
-  for (int rank : {0, 2}) {
-    const auto& failure = failures[static_cast<std::size_t>(rank)];
-    EXPECT_TRUE(is<PeerLost>(failure)) << rank << ": " << text_of(failure);
-    EXPECT_THAT(text_of(failure), HasSubstr("rank 1"));
-  }
-}
-
-// A rank that is done and goes is no reason for the others to fail.
-TEST_P(Conformance, ACleanExitBreaksNothing) {
-  make(3);
-  std::atomic<bool> gone = false;
-  auto failures = run_ranks(3, [&](int rank) {
-    auto& transport = world[static_cast<std::size_t>(rank)];
-    auto channel = transport->open(1, everyone(3), Deadline::in(10s));
-    Ticket tickets[2];
-    auto out = pattern(1000, rank, 1 - rank, 0);
-    std::vector<std::byte> in(1000);
-    if (rank == 2) {
-      channel->send(0, call(9), out, tickets[0]);
-      finish(*transport, *channel, {tickets, 1});
-      channel.reset();
-      transport.reset();
-      gone = true;
-      return;
-    }
-    while (!gone) std::this_thread::yield();
-    std::this_thread::sleep_for(20ms);
-    transport->check();
-    channel->send(1 - rank, call(0), out, tickets[0]);
-    channel->recv(1 - rank, call(0), {in.data(), in.size()}, tickets[1]);
-    finish(*transport, *channel, tickets);
-    EXPECT_EQ(in, pattern(1000, 1 - rank, rank, 0));
-    if (rank == 0) {
-      // What it had sent before is still there.
-      channel->recv(2, call(9), {in.data(), in.size()}, tickets[0]);
-      finish(*transport, *channel, {tickets, 1});
-      EXPECT_EQ(in, pattern(1000, 2, -1, 0));
-    }
-    while (channel->progress()) {
-    }
-  });
-  rethrow_first(failures);
 }
 
 TEST_P(Conformance, SurveySaysWhatEveryoneDoes) {

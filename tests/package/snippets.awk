@@ -25,7 +25,9 @@ function flush_block(  n, lines, k, line, code, includes, whole) {
   print "}\n"
   block = ""
 }
-FNR == 1 { flush_block(); blank = 1; page = FILENAME; inside = 0 }
+FNR == 1 { flush_block(); blank = 1; page = FILENAME; inside = 0; fenced = 0 }
+/^```/ { fenced = !fenced; inside = 0; flush_block() }  # whole files, which script/walkthrough_test.sh builds
+fenced { next }
 /^    / && (inside || (blank && $0 !~ /^ *([-*|]|[0-9]+\.) /)) {
   if (!inside) { start = FNR; inside = 1 }
   block = block (block == "" ? "" : "\n") substr($0, 5)

@@ -181,8 +181,8 @@ TEST(Members, WhoComesLateAndAddsNothingIsNotWaitedForInSums) {
   Job job({.workers = 2, .servers = 1});
   std::vector<float> zero(kCount);
   std::atomic<bool> there{false}, summed{false};
-  std::jthread guest([&] {
-    auto late = job.client(kGuest);  // before anybody else, and yet not one of the two
+  std::jthread late_worker([&] {
+    auto late = job.client(kLateWorker);  // before anybody else, and yet not one of the two
     EXPECT_EQ(late->id(), 2u);
     late->declare(spec(Consistency::asynchronous()), zero, soon());
     EXPECT_EQ(late->counted("parts", soon()), 0u);
@@ -193,7 +193,7 @@ TEST(Members, WhoComesLateAndAddsNothingIsNotWaitedForInSums) {
   job.run(spec(Consistency::asynchronous()), zero, [&](Client& client, int rank) {
     while (!there) std::this_thread::sleep_for(1ms);
     double one = 1;
-    EXPECT_EQ(client.sum("without the guest", {&one, 1}, soon()), 2u);
+    EXPECT_EQ(client.sum("without the late worker", {&one, 1}, soon()), 2u);
     if (rank == 0) {
       while (client.next_ticket("parts", 3, soon())) {
       }

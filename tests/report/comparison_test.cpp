@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tests/report/comparison_samples.h"
 #include "tests/train/scratch_folder.h"
 #include "trireme/base/error.h"
 #include "trireme/cluster/profile/profile_json.h"
@@ -21,40 +21,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
-
-std::vector<std::string> labels(const Comparison& comparison) {
-  std::vector<std::string> all;
-  for (const auto& variant : comparison.variants) all.push_back(variant.label);
-  return all;
-}
-
-// Test accuracies of two epochs; an epoch takes ten seconds.
-ComparedRun finished(std::size_t variant, std::int64_t seed, double first, double last) {
-  ComparedRun run;
-  run.variant = variant;
-  run.seed = seed;
-  run.status = "finished";
-  run.out = "out";
-  run.test_metric = last;
-  run.best_metric = std::max(first, last);
-  run.train_seconds = 20;
-  run.steps = 100;
-  run.epochs = 2;
-  run.samples_per_second = 1000 + 10 * static_cast<double>(seed);
-  run.step = {.forward = 1, .backward = 2, .communication = 1, .exposed = 0.5, .optimizer = 0.25, .other = 0.25};
-  run.curve = {{1, 50, 10, first, 0.5, first}, {2, 100, 20, last, 0.4, last + 0.01}};
-  return run;
-}
-
-// Two batch sizes, three seeds: means 0.9 and 0.8, standard deviations 0.01 and 0.02.
-Comparison made_up() {
-  auto comparison = plan_comparison({}, {{"batch", "32", "64"}}, 3);
-  double test[2][3] = {{0.89, 0.90, 0.91}, {0.78, 0.80, 0.82}};
-  for (std::size_t v = 0; v < 2; ++v) {
-    for (int s = 0; s < 3; ++s) comparison.put(finished(v, s + 1, test[v][s] - 0.1, test[v][s]));
-  }
-  return comparison;
-}
 
 // The same numbers as errors to make small.
 TEST(Comparison, WhereLowerIsBetter) {
@@ -246,77 +212,6 @@ TEST(Comparison, FailedRunsAreShownAndNotCounted) {
   EXPECT_THAT(comparison_table(comparison, {.width = 120}), HasSubstr("batch=64 seed=3  failed: no space\n"));
 }
 
-TEST(Comparison, CsvHasARowForEachRun) {
-  auto comparison = plan_comparison({}, {{"model-arg.a\"b", "x,y"}, {"batch", "32"}}, 1);
-  auto run = finished(0, 1, 0.5, 0.75);
-  run.out = "a \"folder\"";
-  run.error = "line\nfeed";
-  comparison.put(run);
-  EXPECT_EQ(comparison_csv(comparison),
-            "\"model-arg.a\"\"b\",batch,seed,status,test_accuracy,best_accuracy,train_accuracy,target_accuracy,"
-            "target_seconds,train_seconds,steps,epochs,samples_per_s,forward_ms,backward_ms,exposed_ms,optimizer_ms,"
-            "other_ms,step_ms,communication_ms,overlap,bytes_sent,wait_s,compute_s,"
-            "staleness_mean,staleness_max,consensus,target_bytes,target_steps,straggler,out,error\n"
-            "\"x,y\",32,1,finished,0.75,0.75,0.76,0.75,20,20,100,2,1010,1,2,0.5,0.25,0.25,4,1,0.5,,,,,,,,100,,"
-            "\"a \"\"folder\"\"\",\"line\nfeed\"\n");
-}
-
-TEST(Comparison, PageEscapesWhatItIsGiven) {
-  const std::string nasty = "</script><!--<script>alert(1)</script>\"&'";
-  auto comparison = plan_comparison({}, {{"model-arg." + nasty, nasty}}, 1);
-  comparison.base.data = nasty;
-  auto run = finished(0, 1, 0.5, 0.6);
-  run.error = nasty;
-  comparison.put(run);
-  auto page = comparison_page(comparison);
-  EXPECT_EQ(page.find("alert(1)</script>"), std::string::npos);
-  EXPECT_EQ(page.find("<!--"), std::string::npos);
-  EXPECT_THAT(page, HasSubstr("<title>Compared: model-arg.&lt;/script>&lt;!--"));
-  // What is between the tags is still the same JSON.
-  const std::string begin = "id=\"data\">";
-  auto from = page.find(begin) + begin.size();
-  auto data = nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
-  EXPECT_EQ(data["runs"][0]["error"], nasty);
-  EXPECT_EQ(data["variants"][0]["values"][0], nasty);
-  // One file: nothing is fetched.
-  EXPECT_EQ(page.find("src="), std::string::npos);
-  EXPECT_EQ(page.find("https://"), std::string::npos);
-}
-
-TEST(Comparison, JsonComesBackAsItWas) {
-  auto comparison = made_up();
-  auto text = to_json(comparison).dump();
-  auto again = plan_comparison({}, {{"batch", "64", "128"}}, 3);
-  take_over(again, nlohmann::json::parse(text), "f");
-  EXPECT_THAT(labels(again), ElementsAre("batch=64", "batch=128", "batch=32"));
-  EXPECT_EQ(again.planned, 2u);
-  EXPECT_EQ(again.runs.size(), 6u);
-  const auto* run = again.find(2, 2);
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->test_metric, 0.9);
-  EXPECT_EQ(run->curve[1].train_metric, 0.91);
-  EXPECT_EQ(run->step.exposed, 0.5);
-  EXPECT_EQ(again.find(1, 1), nullptr);
-}
-
-// Two ways to synchronize with what they cost, one seed.
-Comparison costly() {
-  auto comparison = plan_comparison({}, {{"strategy", "allreduce", "ps-ssp:s=3"}}, 1);
-  for (std::size_t v = 0; v < 2; ++v) {
-    auto run = finished(v, 1, 0.7, 0.9);
-    run.workers = 2;
-    run.worker_steps = 100;
-    run.bytes_sent = v ? 3e6 : 24e6;
-    run.compute_s = 15;
-    run.wait_s = 5;
-    if (v) run.staleness_mean = 1.25, run.staleness_max = 3, run.straggler = 1;
-    run.curve[0].bytes_sent = run.bytes_sent / 2;
-    run.curve[1].bytes_sent = run.bytes_sent;
-    comparison.put(run);
-  }
-  return comparison;
-}
-
 TEST(Comparison, TableHasWhatSynchronizingCosts) {
   auto comparison = costly();
   comparison.target = 0.7;
@@ -334,101 +229,6 @@ TEST(Comparison, TableHasWhatSynchronizingCosts) {
   // Not known, or nothing: no columns, and no words about them.
   auto plain = comparison_table(made_up(), {.unicode = true, .width = 200});
   for (auto word : {"sent", "wait", "stale", "slow", "theory"}) EXPECT_THAT(plain, Not(HasSubstr(word)));
-}
-
-TEST(Comparison, JsonKeepsWhatSynchronizingCosts) {
-  auto comparison = costly();
-  auto json = nlohmann::json::parse(to_json(comparison).dump());
-  const auto& variant = json["variants"][1];
-  EXPECT_EQ(variant["bytes_sent"]["mean"], 3e6);
-  EXPECT_EQ(variant["target_bytes"]["mean"], 3e6);
-  EXPECT_EQ(variant["wait_s"]["mean"], 5);
-  EXPECT_EQ(variant["compute_s"]["mean"], 15);
-  EXPECT_EQ(variant["staleness_mean"]["mean"], 1.25);
-  EXPECT_EQ(variant["staleness_max"]["mean"], 3);
-  EXPECT_EQ(variant["consensus"]["count"], 0);
-  auto again = plan_comparison({}, {{"strategy", "allreduce", "ps-ssp:s=3"}}, 1);
-  take_over(again, json, "f");
-  EXPECT_EQ(to_json(again).dump(), to_json(comparison).dump());
-}
-
-TEST(Comparison, TakesOverWhatDidNotKnowOfCosts) {
-  auto json = nlohmann::json::parse(to_json(costly()).dump());
-  json.erase("theory");
-  for (auto key : {"workers", "worker_steps", "bytes_sent", "compute_s", "wait_s", "wait_share", "staleness_mean",
-                   "staleness_max", "consensus", "straggler", "target_bytes", "target_steps"}) {
-    for (auto* list : {&json["runs"], &json["variants"]}) {
-      for (auto& one : *list) one.erase(key);
-    }
-  }
-  for (auto& run : json["runs"]) {
-    for (auto& point : run["curve"]) point.erase("bytes_sent"), point.erase("train_loss"), point.erase("consensus");
-  }
-  auto again = plan_comparison({}, {{"strategy", "allreduce", "ps-ssp:s=3"}}, 1);
-  take_over(again, json, "f");
-  EXPECT_EQ(again.runs.size(), 2u);
-  EXPECT_TRUE(std::isnan(again.runs[0].bytes_sent));
-  EXPECT_THAT(comparison_table(again, {.width = 160}), Not(HasSubstr("sent")));
-  EXPECT_THAT(comparison_page(again), HasSubstr("\"curve\""));
-}
-
-TEST(Comparison, ReadsTheWorkersOfARun) {
-  ScratchFolder folder;
-  auto summary = nlohmann::json::parse(R"({"steps": 30, "status": "finished", "consensus": 0.5, "straggler": 1,
-      "workers": [{"rank": 0, "steps": 30, "compute_s": 1, "wait_s": 3, "bytes_sent": 100,
-                   "staleness": {"mean": 1, "max": 2, "histogram": {"0": 10, "1": 10, "2": 10}}},
-                  {"rank": 1, "steps": 10, "compute_s": 3, "wait_s": 1, "bytes_sent": 300,
-                   "staleness": {"mean": 3, "max": 5, "histogram": {"1": 5, "5": 5}}}]})");
-  std::ofstream(folder / "metrics.jsonl") << R"({"step": 15, "epoch": 0, "test_accuracy": 0.5, "bytes_sent": 50}
-{"step": 20, "loss": 1}
-{"step": 30, "epoch": 1, "test_accuracy": 0.6, "bytes_sent": 100, "train_loss": 2, "consensus": 0.25}
-)";
-  auto run = read_run(summary, folder / "metrics.jsonl");
-  EXPECT_EQ(run.workers, 2);
-  EXPECT_EQ(run.worker_steps, 20);
-  EXPECT_EQ(run.bytes_sent, 200);
-  EXPECT_EQ(run.compute_s, 2);
-  EXPECT_EQ(run.wait_s, 2);
-  EXPECT_EQ(run.staleness_mean, 1.5);  // 60 over 40 steps
-  EXPECT_EQ(run.staleness_max, 5);
-  EXPECT_EQ(run.consensus, 0.5);
-  EXPECT_EQ(run.straggler, 1);
-  ASSERT_EQ(run.curve.size(), 2u);
-  EXPECT_EQ(run.curve[0].epoch, 0.5);       // the first of two tests in an epoch
-  EXPECT_EQ(run.curve[0].bytes_sent, 100);  // the first worker sends half of the mean
-  EXPECT_EQ(run.curve[1].train_loss, 2);
-  EXPECT_EQ(run.curve[1].consensus, 0.25);
-  EXPECT_EQ(steps_to(run, 0.55), 20);  // of a worker
-  summary["workers"] = {1, "two"};
-  EXPECT_TRUE(std::isnan(read_run(summary, folder / "nothing").bytes_sent));
-}
-
-TEST(Comparison, CurvesAreAFileOfTheirOwn) {
-  auto comparison = costly();
-  EXPECT_THAT(comparison_curves_csv(comparison),
-              testing::StartsWith("strategy,seed,epoch,step,train_seconds,bytes_sent,test_accuracy,test_loss,"
-                                  "train_accuracy,train_loss,consensus\n"
-                                  "allreduce,1,1,50,10,12000000,0.7,0.5,0.7,,\n"));
-}
-
-TEST(Comparison, TakesOverOnlyTheSameComparison) {
-  auto before = nlohmann::json::parse(to_json(made_up()).dump());
-  auto refusal = [&](Config config, std::vector<std::string> vary, const nlohmann::json& json) {
-    auto comparison = plan_comparison(config, {vary}, 1);
-    return message_of<Error>([&] { take_over(comparison, json, "F"); });
-  };
-  EXPECT_EQ(refusal({}, {"batch", "1"}, before), "");
-  EXPECT_EQ(refusal({.batch = 7, .seed = 5, .out = "x"}, {"batch", "1"}, before), "");
-  EXPECT_THAT(refusal({.epochs = 9}, {"batch", "1"}, before), HasSubstr("F: was made with --epochs 4, now 9"));
-  EXPECT_THAT(refusal({.model_args = {{"a", "1"}}}, {"batch", "1"}, before), HasSubstr("--model-arg"));
-  EXPECT_THAT(refusal({}, {"lr", "1"}, before), HasSubstr("F: compares train.batch, not train.lr"));
-  EXPECT_THAT(refusal({}, {"batch", "1"}, {{"a", 1}}), HasSubstr("F: no comparison"));
-  auto damaged = before;
-  damaged["runs"][0].erase("seed");
-  EXPECT_THAT(refusal({}, {"batch", "1"}, damaged), HasSubstr("F: damaged"));
-  damaged = before;
-  damaged["runs"][0]["variant"] = "batch=1000";
-  EXPECT_THAT(refusal({}, {"batch", "1"}, damaged), HasSubstr("F: a run of no variant"));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ before() {
   file compress/codecs/topk.cpp '  return {.name = "topk",'
   file optim/optimizers.h 'inline constexpr Kind kLars{.name = "lars",'
   file mesh/hybrids.cpp '    HybridKind{.name = "none"},' '    HybridKind{.name = "alexnet"},'
-  file collective/schedules/algorithms.cpp '    Algorithm{all_reduce, "ring", "round", kMessages, ring},'
+  file collective/schedules/members.inc 'ALGORITHM(all_reduce, "ring", "round", kMessages, ring)'
   file mesh/schedule.cpp '    PipelineKind{"gpipe", "all forwards", true, make_gpipe},'
 }
 

@@ -1,4 +1,4 @@
-// Means of codes: every codec, by its road, over real transports.
+// Means of codes: every codec, by its aggregation, over real transports.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -139,7 +139,7 @@ TEST_P(Means, SumsAreRanksTimesMeans) {
   }
 }
 
-// What the transport counts is what the roads' formulas say.
+// What the transport counts is what the formulas say.
 TEST(MeansOnTheWire, BytesAreTheFormulas) {
   constexpr int kRanks = 3;
   for (const auto& kind : compress::codecs()) {

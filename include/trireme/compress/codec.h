@@ -1,17 +1,16 @@
 // A codec makes a tensor small: a gradient, or the difference of two models. One object per tensor, so that what it
 // remembers is keyed by the tensor's elements, whatever bucket they travel in; one file per codec, one line in the list
-// in codecs.cpp.
+// codecs/members.inc.
 //
-// Encoded numbers of several workers become their mean by one of three roads:
+// Encoded numbers of several workers become their mean in one of three ways, the codec's Aggregation:
 //
 //   sum      the workers' terms are added on the way, as they are: an all-reduce per round
 //   scatter  a tensor is cut into one share per worker; a share's messages go to its owner, who merges them, encodes
-//   the
-//            result again and sends it to all
+//            the result again and sends it to all
 //   gather   everybody's message to everybody, who adds them up in the order of ranks
 //
-// encode, decode and add work for every codec, whatever its road: a message from one to another, as to a parameter
-// server. A codec is used by one thread at a time.
+// encode, decode and add work for every codec, whatever its aggregation: a message from one to another, as to a
+// parameter server. A codec is used by one thread at a time.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -63,7 +62,7 @@ class Codec {
 
   // ---- Messages ----
 
-  // The longest message for so many elements: at most dense, 4 bytes each, and kHeader. On the road scatter every
+  // The longest message for so many elements: at most dense, 4 bytes each, and kHeader. With scatter every
   // message is exactly so long.
   static constexpr std::size_t kHeader = 16;
   virtual std::size_t most_bytes(std::size_t count) const = 0;
@@ -79,14 +78,14 @@ class Codec {
   // out ← out + factor · what a message says.
   virtual void add(std::span<const std::byte> message, float factor, std::span<float> out) const = 0;
 
-  // ---- On the road scatter ----
+  // ---- Aggregation by scatter ----
 
   // Shares begin at multiples of so many elements.
   virtual std::size_t block() const { return 1; }
   // out ← factor · what all workers' messages of a share amount to.
   virtual void merge(std::span<const std::span<const std::byte>> messages, float factor, std::span<float> out) const;
 
-  // ---- On the road sum ----
+  // ---- Aggregation by sum ----
 
   // Every worker gives terms of the whole tensor and takes their mean, round after round; x is the same in all of them.
   virtual int rounds() const { return 1; }

@@ -25,7 +25,7 @@ struct CodecKind {
   // What it feeds back comes several steps late, and swings with momentum (measured: docs/compression.md): that of the
   // optimizer is then replaced by a higher rate.
   bool lags = false;
-  // On the road scatter: the codec of merged shares, where not this one again. What it loses no other worker evens out.
+  // With scatter: the codec of merged shares, where not this one again. What it loses no other worker evens out.
   std::string_view again = {};
   bool takes_momentum = false;  // it does what the optimizer's momentum would: that one is then 0
   // For tensors that are not to be compressed beside it: where it takes the momentum, with all elements sent.

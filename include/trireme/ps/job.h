@@ -13,7 +13,7 @@ namespace trireme::ps {
 using WorkerId = std::uint32_t;
 inline constexpr std::uint32_t kNobody = UINT32_MAX;
 // What a worker asks to be that takes no seat of those that the job begins with.
-inline constexpr std::int32_t kGuest = -2;
+inline constexpr std::int32_t kLateWorker = -2;
 
 struct Tensor {
   std::string name;

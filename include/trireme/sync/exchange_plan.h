@@ -48,7 +48,7 @@ struct Exchange {
 };
 using ExchangePlan = std::vector<Exchange>;
 
-// ---- How courses are written down ----
+// ---- How plans are written down ----
 
 inline Exchange mean(Exchange::Of of, Moment start, Moment wait, int later = 0) {
   return {.what = Exchange::What::mean, .of = of, .start = start, .wait = wait, .later = later};

@@ -1,5 +1,5 @@
 // A way to synchronize: who learns what from whom, and when. A state machine over flat memory, driven by the training
-// loop; one file per strategy, one line in the list in strategies.cpp.
+// loop; one file per strategy, one line in the list strategies/members.inc.
 //
 // Every worker calls, from one thread:
 //
@@ -117,7 +117,7 @@ class Strategy {
   virtual Report report() const { return {}; }
 
  protected:
-  // As its row says; one that is another thing in its surroundings says so.
+  // As its row says; one that is another thing in its context says so.
   virtual void set_traits(const Traits& row) { traits_ = row; }
 
  private:

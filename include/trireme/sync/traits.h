@@ -1,4 +1,4 @@
-// What a strategy is, as data: part of its row in the list (strategies.cpp), read by the training loop, the planner,
+// What a strategy is, as data: part of its row (strategies.h), read by the training loop, the planner,
 // the help and the tests. Whoever wants to know how strategies differ asks here, never for a name.
 #pragma once
 #include <cstdint>

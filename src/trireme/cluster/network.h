@@ -26,7 +26,7 @@ struct PairLoads {
   double shared_s = 0;                  // of the shared link that needs longest for its bytes
 };
 
-// What the rounds of an algorithm move, for a unit of bytes: in_step.cpp.
+// What the rounds of an algorithm move, for a unit of bytes: round_model.cpp.
 struct RoundLoads {
   struct Round {
     double latency_s = 0, bytes = 0;  // the most of a message

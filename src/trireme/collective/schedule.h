@@ -171,7 +171,7 @@ enum class Pattern : std::uint8_t {
   circle,     // distances that double round a circle, for any number of ranks
 };
 
-// One algorithm for one collective: a line in the list in algorithms.cpp.
+// One algorithm for one collective: a line in the list schedules/members.inc.
 struct Algorithm {
   Collective what;
   std::string_view name;

@@ -1,4 +1,4 @@
-// What the codecs share that cut a tensor into blocks of B elements, on the road scatter. A message is block after
+// What the codecs share that cut a tensor into blocks of B elements, aggregated by scatter. A message is block after
 // block; a block is one or two f32 scales, finite and not negative, and its elements as few bits each.
 #pragma once
 #include <string_view>

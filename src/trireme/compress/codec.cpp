@@ -16,7 +16,7 @@ void Codec::merge(std::span<const std::span<const std::byte>> messages, float fa
   for (const auto& message : messages) add(message, factor, out);
 }
 
-// Called for codecs of another road only by mistake.
+// Called for codecs of another aggregation only by mistake.
 std::size_t Codec::terms(int) const {
   TRIREME_CHECK(aggregation() == Aggregation::sum);
   return 0;

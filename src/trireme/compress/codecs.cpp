@@ -12,11 +12,11 @@ namespace trireme::compress {
 namespace {
 
 Registry<CodecKind>& registry() {
-  static const std::vector<CodecKind> built_in{
-      none(),   fp16(),      bf16(), int8(),  qsgd(),     terngrad(), sign(),
-      onebit(), threshold(), topk(), randk(), adaptive(), dgc(),      powersgd(),
-  };
-  static Registry<CodecKind> all("codec", built_in);
+  static Registry<CodecKind> all("codec", {
+#define CODEC(row) row(),
+#include "trireme/compress/codecs/members.inc"
+#undef CODEC
+                                          });
   return all;
 }
 

@@ -13,11 +13,11 @@ namespace trireme::sync {
 namespace {
 
 Registry<StrategyKind>& registry() {
-  static const std::vector<StrategyKind> built_in{
-      allreduce(),      ps_bsp(), ps_ssp(), ps_async(),     hogwild(),       local_sgd(),  post_local_sgd(),  easgd(),
-      average_at_end(), diloco(), sma(),    gossip_dpsgd(), gossip_adpsgd(), gossip_sgp(), stale_allreduce(),
-  };
-  static Registry<StrategyKind> all("strategy", built_in);
+  static Registry<StrategyKind> all("strategy", {
+#define STRATEGY(row) row(),
+#include "trireme/sync/strategies/members.inc"
+#undef STRATEGY
+                                                });
   return all;
 }
 

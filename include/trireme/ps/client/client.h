@@ -25,7 +25,7 @@ namespace trireme::ps {
 struct ClientOptions {
   std::string at;  // the coordinator's endpoint
   net::Key key;    // the job's
-  int rank = -1;   // the worker's id, if the job has not begun; -1: any; kGuest: let in once it has
+  int rank = -1;   // the worker's id, if the job has not begun; -1: any; kLateWorker: let in once it has
   Reach reach = Reach::automatic;
   double connect_timeout_s = 30;
 };

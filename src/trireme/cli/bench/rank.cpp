@@ -10,6 +10,7 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
+#include "trireme/cli/bench/obey.h"
 #include "trireme/cli/bench/wire.h"
 
 namespace trireme::bench {
@@ -163,13 +164,8 @@ bool obey(Rank& rank, Wire& wire, const std::string& line) {
   std::istringstream words(line);
   std::string command;
   words >> command;
-  if (command == "prepare") {
-    wire.send_line("ok " + rank.prepare(words));
-  } else if (command == "burst" || command == "stream") {
-    std::size_t extra = command == "burst" ? rank.burst(words) : rank.stream(words);
-    wire.send_line("ok " + std::to_string(rank.times().size()) + ' ' + std::to_string(extra));
-    wire.send(std::as_bytes(std::span(rank.times())));
-  } else if (command == "release") {
+  if (obey_measurement(rank, wire, command, words)) return true;
+  if (command == "release") {
     rank.release();
     wire.send_line("ok");
   } else if (command == "quit") {

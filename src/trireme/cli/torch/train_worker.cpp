@@ -189,7 +189,7 @@ void join(const train::Config& config, const TrainCommand& options) {
                                             : net::load_key_file(options.key_file);
   train::set_compute_threads(train::compute_threads(config, 1));
   auto workload = train::prepare(config, 0);
-  ps::Client client({.at = options.join, .key = key, .rank = ps::kGuest, .connect_timeout_s = config.timeout});
+  ps::Client client({.at = options.join, .key = key, .rank = ps::kLateWorker, .connect_timeout_s = config.timeout});
   const auto say = [&](std::string_view line) {
     if (!options.quiet && !options.json) fmt::print("{}\n", line);
     std::fflush(stdout);

@@ -36,8 +36,8 @@ double fastest_byte_s(const Network& network) {
 
 }  // namespace
 
-// Means, pushes and messages of the first worker's course, one after the other: they share its links. Buckets leave
-// once a gradient is there, and all have come before the optimizer; what is waited for at once adds to compute.
+// Means, pushes and messages of the first worker's exchange plan, one after the other: they share its links. Buckets
+// leave once a gradient is there, and all have come before the optimizer; what is waited for at once adds to compute.
 double StepBound::exchange_s(const Candidate& candidate) const {
   if (network_.first(candidate.workers).shares_memory()) return 0;
   auto job = job_of(question_, candidate, {});

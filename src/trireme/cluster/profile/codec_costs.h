@@ -17,8 +17,8 @@ std::vector<float> like_gradient(std::size_t bytes);
 
 // A codec as in --compress, on a gradient of these tensors, one after the other in it; none: it is one, and square.
 // Takes some milliseconds; `before` is called before each
-// time that counts, outside of it. On the road sum encoding is to give the terms of all rounds, decoding to take their
-// means; elsewhere the latter is to add one message.
+// time that counts, outside of it. With aggregation by sum encoding is to give the terms of all rounds, decoding to
+// take their means; elsewhere the latter is to add one message.
 CodecProfile measure_codec(std::string_view codec, std::span<const float> gradient,
                            std::span<const compress::Tensor> tensors = {}, const std::function<void()>& before = {});
 

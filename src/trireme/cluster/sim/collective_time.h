@@ -39,10 +39,10 @@ Played play_by(Tier tier, const Network& network, const Algorithm& algorithm, co
 double play(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes);
 
 // The same, coarsely: on many ranks rounds are taken to go in step.
-double play_in_step(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes);
+double play_rounds(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes);
 
 // `auto`: where ranks share memory what the runtime takes; elsewhere the fastest here. Remembered by quarters of an
-// octave of sizes, as the runtime does. `coarse`: the fastest by play_in_step. Any thread.
+// octave of sizes, as the runtime does. `coarse`: the fastest by play_rounds. Any thread.
 const Algorithm& pick_algorithm(const Network& network, Collective what, std::size_t count, std::size_t element_bytes,
                                 int ranks, bool coarse = false);
 

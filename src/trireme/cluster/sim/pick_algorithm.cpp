@@ -35,7 +35,7 @@ const Algorithm* fastest(const Network& network, const Call& shape, std::size_t 
     candidates.resize(std::min(candidates.size(), kPlayed));
   }
   for (auto& [seconds, algorithm] : candidates) {
-    seconds = coarse ? play_in_step(network, *algorithm, shape, element_bytes)
+    seconds = coarse ? play_rounds(network, *algorithm, shape, element_bytes)
                      : play(network, *algorithm, shape, element_bytes);
   }
   return std::min_element(candidates.begin(), candidates.end(), [](auto& a, auto& b) { return a.first < b.first; })

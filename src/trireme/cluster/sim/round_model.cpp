@@ -70,7 +70,7 @@ bool reads_once(const Network& network, const Algorithm& algorithm, const Call& 
 
 }  // namespace
 
-double play_in_step(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes) {
+double play_rounds(const Network& network, const Algorithm& algorithm, const Call& shape, std::size_t element_bytes) {
   if (!reads_once(network, algorithm, shape)) return play(network, algorithm, shape, element_bytes);
   const Call unit = unit_of(shape);
   std::shared_ptr<const RoundLoads> loads;

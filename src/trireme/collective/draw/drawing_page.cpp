@@ -1,4 +1,4 @@
-// A traced call as a page: what happened goes in as JSON, the script in page_script.cpp draws it.
+// A traced call as a page: what happened goes in as JSON, pages/collective_*.js draw it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,8 +8,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/collective/draw/drawing.h"
-#include "trireme/collective/draw/page.h"
-#include "trireme/pages/page_tools.h"
+#include "trireme/pages/page.h"
 
 namespace trireme {
 namespace {
@@ -207,15 +206,6 @@ class Page {
   std::map<Buffer, int> places_;
 };
 
-std::string replace_all(std::string text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
-std::string escape_html(const std::string& text) { return replace_all(replace_all(text, "&", "&amp;"), "<", "&lt;"); }
-
 }  // namespace
 
 std::string draw_page(const Trace& trace, const Algorithm& algorithm, const Caption& caption) {
@@ -223,16 +213,7 @@ std::string draw_page(const Trace& trace, const Algorithm& algorithm, const Capt
     throw ConfigError(fmt::format("a page holds at most {} ranks and {} chunks, not {} and {}; take fewer", kMostRanks,
                                   kMostChunks, trace.shape().ranks, trace.chunks(Buffer::output).size() - 1));
   }
-  // Inside a script element only "</" could end it early.
-  std::string data = replace_all(Page(trace, algorithm, caption).data().dump(), "</", "<\\/");
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<title>{}</title>\n<style>{}</style>\n</head>\n<body>\n"
-      "<noscript>This page draws with JavaScript; `trireme explain` without --html prints the same as "
-      "text.</noscript>\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}{}</script>\n</body>\n</html>\n",
-      escape_html(caption.title), kPageStyle, data, kPageScript, kPageTools);
+  return pages::render(pages::View::collective, caption.title, Page(trace, algorithm, caption).data().dump());
 }
 
 }  // namespace trireme

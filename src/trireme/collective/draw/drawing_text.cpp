@@ -56,7 +56,7 @@ class TextDrawing {
   void heading() {
     out_ += paint("1", caption_.title) + "\n" + caption_.summary + "\n";
     out_ += "\n" + key() + "\n\n" + paint("1", "start") + "\n";
-    holdings(-1);
+    held_by_ranks(-1);
   }
 
   std::string key() const {
@@ -93,7 +93,7 @@ class TextDrawing {
     out_ += fmt::format("\n{}  {}\n", paint("1", fmt::format("round {} of {}", k + 1, trace_.rounds())),
                         describe_round(trace_, k));
     moves(k);
-    holdings(k);
+    held_by_ranks(k);
   }
 
   // ---- what moves ----
@@ -195,7 +195,7 @@ class TextDrawing {
 
   // ---- what ranks hold ----
 
-  void holdings(int k) {
+  void held_by_ranks(int k) {
     int chunks = static_cast<int>(trace_.chunks(Buffer::output).size()) - 1;
     std::size_t cell = cell_width();
     if (cell > 1 && chunks > 1) {

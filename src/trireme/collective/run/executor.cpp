@@ -8,6 +8,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/collective/least_sent.h"
+#include "trireme/collective/run/executor-inl.h"
 #include "trireme/collective/schedules/algorithms.h"
 #include "trireme/net/call.h"
 
@@ -36,9 +37,6 @@ int output_blocks(Collective what, int ranks) {
   const bool many = what == Collective::gather || what == Collective::all_gather || what == Collective::all_to_all;
   return many ? ranks : 1;
 }
-
-// A rank may have no such buffer.
-std::byte* shifted(std::byte* base, std::size_t bytes) { return base != nullptr ? base + bytes : nullptr; }
 
 }  // namespace
 
@@ -139,34 +137,6 @@ void Executor::dispatch(Run& run) {
   board_->begin_meeting();
   if (request.algorithm->plan == schedules::direct) return run_direct(run);
   return shape_.fits_posts ? run_in_posts(run) : run_staged(run);
-}
-
-// ---- Where things are ----
-
-inline void Executor::bind_segment(Run& run, int segment) const {
-  const auto& plan = *run.plan;
-  const int region = segment == 0 ? 0 : segment % plan.depth();
-  run.shift = plan.offset(segment) * run.element;
-  run.stage_shift = plan.stage() * region * run.element;
-  // The input is never written: that is the schedule's contract.
-  auto* input = static_cast<std::byte*>(const_cast<void*>(run.request.input));
-  run.base[static_cast<int>(Buffer::input)] = shifted(input, run.shift);
-  run.base[static_cast<int>(Buffer::output)] = shifted(static_cast<std::byte*>(run.request.output), run.shift);
-  run.base[static_cast<int>(Buffer::scratch)] = shifted(scratch_base_, plan.scratch() * region * run.element);
-  run.base[static_cast<int>(Buffer::stage)] = shifted(peers_[rank_].stage, run.stage_shift);
-}
-
-inline std::byte* Executor::place(const Run& run, const Slice& slice) const {
-  return run.base[static_cast<int>(slice.buffer)] + slice.offset * run.element;
-}
-
-// The same slice in another rank's memory, as this process sees it.
-inline std::byte* Executor::place_of(const Run& run, int rank, const Slice& slice) const {
-  if (rank == rank_) return place(run, slice);
-  const auto& peer = peers_[rank];
-  if (slice.buffer == Buffer::stage) return peer.stage + run.stage_shift + slice.offset * run.element;
-  auto* base = slice.buffer == Buffer::input ? const_cast<std::byte*>(peer.input) : peer.output;
-  return base + run.shift + slice.offset * run.element;
 }
 
 // ---- Meeting on the board ----
@@ -301,64 +271,6 @@ void Executor::run_staged_rounds(Run& run) {
   }
   if (staged_call_.tries())
     board_->note_spent(staged_call_.number, (now_seconds() - start) / static_cast<double>(size));
-}
-
-// ---- Messages ----
-
-void Executor::run_messages(Run& run) {
-  const auto& request = run.request;
-  // Whoever meets on the board instead learns that this rank does not.
-  if (board_ != nullptr) board_->note_message(run.call);
-  run.plan = &plan_for(request, *request.algorithm, request.segment / size_of(request.dtype));
-  const auto& plan = *run.plan;
-  scratch_base_ = scratch_.at_least(plan.scratch() * plan.depth() * size_of(request.dtype));
-  if (tickets_.size() < plan.widest_superstep()) tickets_.resize(plan.widest_superstep());
-  for (int t = 0; t < plan.supersteps(); ++t) {
-    std::size_t posted = 0;
-    for (int j = std::max(0, t - plan.rounds() + 1); j <= t && j < plan.segments(); ++j) {
-      const auto steps = plan.schedule(j).round(t - j);
-      bind_segment(run, j);
-      local_steps(run, steps);
-      post_messages(run, steps, posted);
-    }
-    await_tickets(run, posted);
-  }
-  const bool has_result = request.what != Collective::reduce || rank_ == request.root;
-  if (request.op == Op::avg && reduces(request.what) && has_result) {
-    divide(request.dtype, request.output, request.count, ranks_);
-  }
-}
-
-void Executor::post_messages(Run& run, std::span<const Step> steps, std::size_t& ticket) {
-  const auto element = run.element;
-  for (const Step& step : steps) {
-    if (step.kind == StepKind::send) {
-      channel_->send(step.peer, run.call, {place(run, step.from), step.from.count * element}, tickets_[ticket++]);
-    } else if (step.kind == StepKind::recv || step.kind == StepKind::recv_reduce) {
-      net::Sink sink{place(run, step.to), step.to.count * element,
-                     step.kind == StepKind::recv_reduce ? shape_.reduce : nullptr, static_cast<std::uint32_t>(element)};
-      channel_->recv(step.peer, run.call, sink, tickets_[ticket++]);
-    }
-  }
-}
-
-void Executor::await_tickets(Run& run, std::size_t tickets) {
-  std::size_t done = 0;
-  for (int quiet = 0;;) {
-    while (done < tickets && tickets_[done].done) ++done;
-    if (done == tickets) return;
-    if (channel_->progress()) {
-      quiet = 0;
-    } else if (++quiet <= run.patience.spins) {
-      net::pause_cpu();
-    } else if (quiet <= run.patience.spins + run.patience.yields) {
-      sched_yield();
-    } else {
-      run.watch(channel_->waiting_for());
-      channel_->idle(std::chrono::milliseconds(1));
-    }
-    if ((quiet & 1023) == 1023) run.watch(channel_->waiting_for());
-  }
 }
 
 // ---- Steps ----

@@ -7,7 +7,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/mesh/checker.h"
-#include "trireme/pages/page_tools.h"
+#include "trireme/pages/page.h"
 
 namespace trireme::pipelines {
 namespace {
@@ -112,14 +112,7 @@ std::string draw_page(const Picture& picture) {
     throw ConfigError(
         fmt::format("--html: {} computations are too many for a page; up to {} are drawn", drawn, kMostDrawn));
   }
-  std::string data = data_of(picture).dump();
-  for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;) data.replace(at, 1, "\\u003c");
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{}</style>\n"
-      "</head>\n<body>\n<noscript>This page draws with JavaScript.</noscript>\n"
-      "<script type=\"application/json\" id=\"data\">{}</script>\n<script>{}{}</script>\n</body>\n</html>\n",
-      title_of(picture), kPageStyle, data, kPageScript, kPageTools);
+  return pages::render(pages::View::pipeline, title_of(picture), data_of(picture).dump());
 }
 
 }  // namespace trireme::pipelines

@@ -10,7 +10,4 @@ namespace trireme::pipelines {
 // Throws ConfigError for more actions than a browser draws with ease.
 std::string draw_page(const Picture& picture);
 
-extern const char kPageStyle[];   // page_style.cpp
-extern const char kPageScript[];  // page_script.cpp; reads the JSON in #data, whose fields page.cpp names
-
 }  // namespace trireme::pipelines

@@ -34,7 +34,7 @@ class Listener {
   // One line about a peer that speaks our protocol and was refused.
   using Report = std::function<void(const std::string&)>;
 
-  // `session` must outlive the door.
+  // `session` must outlive the listener.
   Listener(Fd listener, const Session& session, int rank, int ranks, ListenerLimits limits);
   ~Listener();
 

@@ -1,5 +1,5 @@
 // One control connection to every peer, and one thread that watches them all: it sleeps in poll until a peer asks what
-// we do, gives up, leaves or dies, or until somebody knocks at the door. Collectives never pass here.
+// we do, gives up, leaves or dies, or until somebody connects to its listener. Collectives never pass here.
 #pragma once
 #include <condition_variable>
 #include <cstdint>

@@ -67,7 +67,7 @@ Pipeline::Impl::Impl(torch::nn::Module& whole, nn::Chain pieces, Mesh& grid, con
       stage(grid.place().pipe),
       chunks(kind.in_chunks ? wanted.chunks : 1),
       starts(starts_of(whole, chain, wanted, static_cast<std::size_t>(stages) * chunks)),
-      held(parallel::holdings_of(whole, chain, starts, stages, stage)),
+      held(parallel::stage_parameters_of(whole, chain, starts, stages, stage)),
       part(nn::module_of(held.parameters, held.buffers)),
       tied(whole, chain, starts, grid.pipe()) {
   pipelines::make(options.schedule, stages, options.micro_batches, options.chunks);  // refuses what cannot be

@@ -30,8 +30,8 @@ std::size_t end_of_part(const Starts& starts, std::size_t part, std::size_t piec
   return part + 1 < starts.size() ? starts[part + 1] : pieces;
 }
 
-StageParameters holdings_of(const torch::nn::Module& model, const nn::Chain& chain, const Starts& starts, int stages,
-                            int stage) {
+StageParameters stage_parameters_of(const torch::nn::Module& model, const nn::Chain& chain, const Starts& starts,
+                                    int stages, int stage) {
   StageParameters held;
   const auto all = model.named_parameters();
   for (const auto& [name, stages_of] : users(model, chain, starts, stages)) {

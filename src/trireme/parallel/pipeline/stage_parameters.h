@@ -23,8 +23,8 @@ struct StageParameters {
   // Of `parameters`, those for which this is the first stage that has them: it counts them in norms and saves them.
   std::set<std::string> first_here;
 };
-StageParameters holdings_of(const torch::nn::Module& model, const nn::Chain& chain, const Starts& starts, int stages,
-                            int stage);
+StageParameters stage_parameters_of(const torch::nn::Module& model, const nn::Chain& chain, const Starts& starts,
+                                    int stages, int stage);
 
 // Gives back the memory of what this stage does not hold; the model cannot be run as a whole afterwards.
 void release_others(torch::nn::Module& model, const StageParameters& held);

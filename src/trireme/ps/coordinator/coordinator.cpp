@@ -68,7 +68,7 @@ void Coordinator::Impl::frame(Link& link, Frame& frame) {
   Unpacker from(frame.body);
   auto found = members_.find(link.id());
   if (found == members_.end()) {
-    const bool waits = std::ranges::find(guests_, link.id()) != guests_.end();
+    const bool waits = std::ranges::find(late_workers_, link.id()) != late_workers_.end();
     if (waits && frame.header.kind == Kind::beat) return;
     if (waits || frame.header.kind != Kind::hello)
       throw ProtocolError("a connection that does not begin with who it is");
@@ -139,8 +139,8 @@ void Coordinator::Impl::hello(Link& link, Unpacker& from) {
 void Coordinator::Impl::add_worker(Link& link, Unpacker& from) {
   auto wish = from.get<std::int32_t>();
   from.end();
-  if (wish == kGuest && !view_.ready) {
-    guests_.push_back(link.id());
+  if (wish == kLateWorker && !view_.ready) {
+    late_workers_.push_back(link.id());
   } else {
     seat(link, wish);
   }
@@ -298,8 +298,8 @@ void Coordinator::Impl::settle(bool changed) {
   whole_ = view_.ready && placement_.whole(static_cast<std::size_t>(options_.replicas));
   if (changed) publish();
   if (view_.ready) {
-    for (std::uint64_t guest : std::exchange(guests_, {})) {
-      if (Link* link = loop_.find(guest)) seat(*link, kGuest);
+    for (std::uint64_t late : std::exchange(late_workers_, {})) {
+      if (Link* link = loop_.find(late)) seat(*link, kLateWorker);
     }
   }
   deliver(meeting_.review(summing_workers()));

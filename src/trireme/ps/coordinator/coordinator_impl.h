@@ -69,7 +69,7 @@ class Coordinator::Impl {
   std::map<std::uint64_t, Member> members_;  // by link
   std::map<ServerId, ServerState> servers_;
   std::map<WorkerId, WorkerMember> workers_;
-  std::vector<std::uint64_t> guests_;  // links of those that wait until the job has begun
+  std::vector<std::uint64_t> late_workers_;  // links of those that wait until the job has begun
   ServerId next_server_ = 0;
   WorkerId next_worker_ = 0;
   std::optional<JobSpec> job_;

@@ -16,9 +16,9 @@
 namespace trireme::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+OrderedJson json_number(double value) { return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr); }
 
 template <typename Any>
 double number_in(const Any& json, const char* key) {
@@ -128,8 +128,8 @@ void divide_epochs(std::vector<CurvePoint>& curve) {
   for (std::size_t k = 0; k < curve.size(); ++k) curve[k].epoch = static_cast<double>(k + 1) / tests;
 }
 
-Json run_json(const Comparison& comparison, const ComparedRun& run, double target) {
-  Json json{{"variant", comparison.variants[run.variant].label}, {"seed", run.seed}, {"status", run.status}};
+OrderedJson run_json(const Comparison& comparison, const ComparedRun& run, double target) {
+  OrderedJson json{{"variant", comparison.variants[run.variant].label}, {"seed", run.seed}, {"status", run.status}};
   if (!run.error.empty()) json["error"] = run.error;
   for (auto [key, member] : kRun) json[comparison.by.named(key)] = json_number(run.*member);
   json[comparison.by.named("train_accuracy")] = json_number(run.train_metric());
@@ -141,21 +141,21 @@ Json run_json(const Comparison& comparison, const ComparedRun& run, double targe
   json["breakdown_ms"]["step"] = json_number(run.step.whole());
   json["overlap"] = json_number(run.step.overlap());
   json["out"] = run.out;
-  json["curve"] = Json::array();
+  json["curve"] = OrderedJson::array();
   for (const auto& point : run.curve) {
-    auto& place = json["curve"].emplace_back(Json::object());
+    auto& place = json["curve"].emplace_back(OrderedJson::object());
     for (auto [key, member] : kPoint) place[comparison.by.named(key)] = json_number(point.*member);
   }
   return json;
 }
 
-Json standing_json(Standing standing) {
+OrderedJson standing_json(Standing standing) {
   if (standing == Standing::kBest) return "best";
   if (standing == Standing::kWithinSpread) return "within spread";
-  return standing == Standing::kWorse ? Json("worse") : Json(nullptr);
+  return standing == Standing::kWorse ? OrderedJson("worse") : OrderedJson(nullptr);
 }
 
-Json spread_json(const Spread& spread, Standing standing) {
+OrderedJson spread_json(const Spread& spread, Standing standing) {
   return {{"count", spread.count},
           {"mean", json_number(spread.mean)},
           {"low", json_number(spread.low)},
@@ -164,10 +164,10 @@ Json spread_json(const Spread& spread, Standing standing) {
           {"standing", standing_json(standing)}};
 }
 
-Json variant_json(const Comparison& comparison, const std::vector<VariantSummary>& all, std::size_t v) {
+OrderedJson variant_json(const Comparison& comparison, const std::vector<VariantSummary>& all, std::size_t v) {
   const auto& variant = comparison.variants[v];
   const auto& summary = all[v];
-  Json json{{"label", variant.label}, {"folder", variant.folder}, {"values", variant.values}};
+  OrderedJson json{{"label", variant.label}, {"folder", variant.folder}, {"values", variant.values}};
   json["finished"] = summary.finished;
   json["unfinished"] = summary.unfinished;
   for (const auto& measure : measures(comparison.by)) {
@@ -225,7 +225,7 @@ void take_runs(Comparison& comparison, const nlohmann::json& before) {
 
 nlohmann::ordered_json to_json(const Comparison& comparison) {
   double target = target_of(comparison);
-  Json json{{"config", to_json(comparison.base)}};
+  OrderedJson json{{"config", to_json(comparison.base)}};
   for (const auto& varied : comparison.varied) json["varied"].push_back({{"name", varied.name}, {"key", varied.key}});
   json["seeds"] = comparison.seeds;
   const auto& by = comparison.by;
@@ -235,12 +235,12 @@ nlohmann::ordered_json to_json(const Comparison& comparison) {
   json["target_given"] = comparison.target > 0;
   std::vector<VariantSummary> summaries;
   for (std::size_t v = 0; v < comparison.variants.size(); ++v) summaries.push_back(summarize(comparison, v, target));
-  json["variants"] = Json::array();
+  json["variants"] = OrderedJson::array();
   for (std::size_t v = 0; v < comparison.variants.size(); ++v) {
     json["variants"].push_back(variant_json(comparison, summaries, v));
   }
   json["theory"] = to_json(comparison, theory_of(comparison, target), target);
-  json["runs"] = Json::array();
+  json["runs"] = OrderedJson::array();
   for (const auto& run : comparison.runs) json["runs"].push_back(run_json(comparison, run, target));
   return json;
 }

@@ -6,24 +6,26 @@
 namespace trireme::train {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json bound_json(Bound bound) {
+OrderedJson bound_json(Bound bound) {
   if (bound == Bound::kNone) return nullptr;
   return bound == Bound::kSpeedup ? "1/sqrt(mT)" : "ssp";
 }
 
-Json json_number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+OrderedJson json_number(double value) { return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr); }
 
 }  // namespace
 
 nlohmann::ordered_json to_json(const Comparison& comparison, const Theory& theory, double target) {
-  Json json{{"best_loss", json_number(theory.best_loss)}, {"rates", Json::array()}, {"staleness", Json::array()}};
+  OrderedJson json{{"best_loss", json_number(theory.best_loss)},
+                   {"rates", OrderedJson::array()},
+                   {"staleness", OrderedJson::array()}};
   for (std::size_t v = 0; v < theory.rates.size(); ++v) {
     const auto& rate = theory.rates[v];
-    Json one{{"variant", comparison.variants[v].label}, {"bound", bound_json(rate.bound)},
-             {"workers", json_number(rate.workers)},    {"slope", json_number(rate.slope)},
-             {"constant", json_number(rate.constant)},  {"points", Json::array()}};
+    OrderedJson one{{"variant", comparison.variants[v].label}, {"bound", bound_json(rate.bound)},
+                    {"workers", json_number(rate.workers)},    {"slope", json_number(rate.slope)},
+                    {"constant", json_number(rate.constant)},  {"points", OrderedJson::array()}};
     for (auto point : rate.points) one["points"].push_back({{"step", point.step}, {"gap", point.gap}});
     json["rates"].push_back(std::move(one));
   }

@@ -16,6 +16,7 @@
 #include "trireme/nn/dropout.h"
 #include "trireme/report/prediction/server_request.h"
 #include "trireme/report/profile/gradient_noise.h"
+#include "trireme/report/profile/memory_speed.h"
 #include "trireme/report/profile/step_samples.h"
 #include "trireme/train/learner/learner.h"
 #include "trireme/train/learner/split.h"
@@ -242,77 +243,6 @@ Beside measure_beside(Subject& subject, Communicator& world, std::size_t element
   }
   const double meanwhile = median(together);
   return {meanwhile > 0 ? std::clamp((median(busy) - median(quiet)) / meanwhile, 0.0, 1.0) : 0, std::max(0.0, longer)};
-}
-
-// As it is in training, before something is measured: much else has gone through the caches, and all workers begin.
-class Interlude {
- public:
-  explicit Interlude(Communicator& world) : world_(world), much_(32 << 20) {}
-  void operator()() {
-    std::ranges::fill(much_, static_cast<char>(++times_));
-    world_.barrier();
-  }
-
- private:
-  Communicator& world_;
-  std::vector<char> much_;
-  int times_ = 0;
-};
-
-// The usual time of `act`, each time after an interlude and `prepare`.
-template <typename Prepare, typename Act>
-double usual_seconds(Interlude& interlude, const Prepare& prepare, const Act& act) {
-  constexpr int kTimes = 9;
-  std::vector<double> times;
-  for (int k = 0; k < kTimes; ++k) {
-    interlude();
-    prepare(k);
-    const double begin = now_seconds();
-    act();
-    asm volatile("" ::: "memory");
-    times.push_back(now_seconds() - begin);
-  }
-  return median(times);
-}
-
-// As much memory as a model has, within reason.
-std::size_t like_model(std::size_t bytes) { return std::clamp<std::size_t>(bytes, 1 << 16, 16 << 20); }
-
-// Of what was just written, to where it is not.
-double copy_s_per_byte(std::size_t bytes, Interlude& interlude) {
-  bytes = like_model(bytes);
-  std::vector<char> from(bytes), to(bytes);
-  return usual_seconds(
-             interlude, [&](int k) { std::ranges::fill(from, static_cast<char>(k)); },
-             [&] { std::memcpy(to.data(), from.data(), bytes); }) /
-         static_cast<double>(bytes);
-}
-
-// As strategies mix weights: two vectors are read, one of them written.
-double pass_s_per_byte(std::size_t bytes, Interlude& interlude) {
-  constexpr int kTouched = 3;
-  const std::size_t elements = like_model(bytes) / sizeof(float);
-  std::vector<float> own(elements, 1.0f), theirs(elements, 2.0f);
-  const double seconds = usual_seconds(
-      interlude, [](int) {},
-      [&] {
-        for (std::size_t i = 0; i < elements; ++i) own[i] += 0.5f * (theirs[i] - own[i]);
-      });
-  return seconds / static_cast<double>(kTouched * elements * sizeof(float));
-}
-
-// To the host and back, where the model is not there.
-double download_s_per_byte(const std::vector<torch::Tensor>& parameters, const torch::Device& device,
-                           std::size_t bytes) {
-  if (device.is_cpu()) return 0;
-  torch::NoGradGuard no_grad;
-  std::vector<double> times;
-  for (int k = 0; k < 4; ++k) {
-    const double begin = now_seconds();
-    for (const auto& parameter : parameters) (void)parameter.detach().to(torch::kCPU);
-    if (k > 0) times.push_back(now_seconds() - begin);
-  }
-  return median(times) / static_cast<double>(bytes);
 }
 
 cluster::NoiseProfile measure_noise(const Config& config, Subject& subject, Communicator& world, int steps) {

@@ -1,4 +1,4 @@
-// How the codes of all ranks become the mean of what they stand for: the three roads of compress/codec.h, by
+// How the codes of all ranks become the mean of what they stand for: the three ways of compress/codec.h, by
 // collectives.
 //
 // P ranks; a tensor of n bytes is encoded in b of them (a share of it in b/P). Sent by each rank:
@@ -21,7 +21,7 @@ namespace trireme::sync {
 struct Coded {
   const std::string* name = nullptr;
   compress::Codec* codec = nullptr;  // for what this rank sends
-  compress::Codec* again = nullptr;  // on the road scatter: for the share that this rank owns, once merged
+  compress::Codec* again = nullptr;  // with scatter: for the share that this rank owns, once merged
   std::span<float> x;                // this rank's; afterwards the result
   float* left = nullptr;             // where wanted: what this rank's code lacked, as long as x
 };
@@ -32,7 +32,7 @@ struct Share {
 };
 Share share_of(std::size_t count, std::size_t block, int ranks, int rank);
 
-// On the road gather every tensor's is sent before the codes.
+// With gather every tensor's is sent before the codes.
 using CodeLength = std::int64_t;
 
 class CodeExchange {
@@ -40,8 +40,8 @@ class CodeExchange {
   // `op`: avg or sum. The communicator must outlive it.
   CodeExchange(Communicator& comm, Op op, NotFinite bad) : comm_(comm), op_(op), bad_(bad) {}
 
-  // Exchanges all of them, each by its codec's road. Collective; every rank passes the same tensors in the same order.
-  // Throws DataError that names a tensor that is not finite, where that is an error.
+  // Exchanges all of them, each by its codec's aggregation. Collective; every rank passes the same tensors in the same
+  // order. Throws DataError that names a tensor that is not finite, where that is an error.
   void exchange(std::span<const Coded> tensors);
 
   double encode_s() const { return encode_s_; }

@@ -145,11 +145,11 @@ std::function<void()> CompressedMean::rehearsal(std::size_t bytes) {
     state = state * 1664525 + 1013904223;
     memory[static_cast<std::ptrdiff_t>(i)] = static_cast<float>(state >> 8) * 0x1p-24f - 0.5f;
   }
-  auto roads = std::make_shared<CodeExchange>(group_, op_, not_finite_);
-  return [this, member, memory, count, roads] {
+  auto exchange = std::make_shared<CodeExchange>(group_, op_, not_finite_);
+  return [this, member, memory, count, exchange] {
     const auto before = group_.bytes_sent();
     const Coded coded{&member->tensor.name, member->codec.get(), member->again.get(), {memory.get(), count}};
-    roads->exchange({&coded, 1});
+    exchange->exchange({&coded, 1});
     rehearsed_bytes_ += group_.bytes_sent() - before;
   };
 }

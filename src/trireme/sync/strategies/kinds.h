@@ -1,24 +1,12 @@
-// The entries of the list in strategies.cpp, each in the file of its name.
+// The functions behind the list in members.inc.
 #pragma once
 #include "trireme/sync/strategies.h"
 
 namespace trireme::sync {
 
-StrategyKind allreduce();
-StrategyKind ps_bsp();
-StrategyKind ps_ssp();
-StrategyKind ps_async();
-StrategyKind hogwild();
-StrategyKind local_sgd();
-StrategyKind post_local_sgd();
-StrategyKind easgd();
-StrategyKind average_at_end();
-StrategyKind diloco();
-StrategyKind sma();
-StrategyKind gossip_dpsgd();
-StrategyKind gossip_adpsgd();
-StrategyKind gossip_sgp();
-StrategyKind stale_allreduce();
+#define STRATEGY(row) StrategyKind row();
+#include "trireme/sync/strategies/members.inc"
+#undef STRATEGY
 
 // Steps, rounds: as many as anyone could mean.
 inline constexpr double kMany = 1e9;

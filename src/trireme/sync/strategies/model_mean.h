@@ -10,7 +10,7 @@
 
 namespace trireme::sync {
 
-// Gradients' or models' codes, as the surroundings say; none where nothing is compressed. Collective.
+// Gradients' or models' codes, as the context says; none where nothing is compressed. Collective.
 std::unique_ptr<CompressedMean> make_compressed_mean(const Context& context, Op op,
                                                      NotFinite not_finite = NotFinite::is_an_error);
 // Adds what it did to a report.

@@ -1,4 +1,4 @@
-// What a job will do on a cluster, without running it: the strategies' own courses (sync/exchange_plan.h), the
+// What a job will do on a cluster, without running it: the strategies' own exchange plans (sync/exchange_plan.h), the
 // collectives' own schedules and the bucket planner, played in virtual time with a profile's compute.
 //
 // All times are seconds. One seed, one result.

@@ -10,6 +10,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/cli/bench/cores.h"
+#include "trireme/cli/bench/obey.h"
 #include "trireme/cli/bench/pattern.h"
 #include "trireme/cli/bench/wire.h"
 #include "trireme/collective/reduce/reduce.h"
@@ -145,16 +146,9 @@ void obey(Rank& rank, Wire& wire) {
     std::istringstream words(wire.read_line(Deadline::in_seconds(24 * 3600)));
     std::string command;
     words >> command;
-    if (command == "prepare") {
-      wire.send_line("ok " + rank.prepare(words));
-    } else if (command == "burst" || command == "stream") {
-      std::size_t extra = command == "burst" ? rank.burst(words) : rank.stream(words);
-      wire.send_line("ok " + std::to_string(rank.times().size()) + ' ' + std::to_string(extra));
-      wire.send(std::as_bytes(std::span(rank.times())));
-    } else {
-      wire.send_line("ok");
-      if (command == "quit") return;
-    }
+    if (obey_measurement(rank, wire, command, words)) continue;
+    wire.send_line("ok");
+    if (command == "quit") return;
   }
 }
 

@@ -12,7 +12,7 @@
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/base/find_kind.h"
-#include "trireme/cli/bench/simulate_cases.h"
+#include "trireme/cli/bench/predict/simulate_cases.h"
 #include "trireme/cli/command.h"
 
 namespace trireme::cli {

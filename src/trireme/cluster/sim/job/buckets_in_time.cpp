@@ -3,20 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
+#include "trireme/base/infinite_time.h"
 #include "trireme/sync/exchange/bucket_layout.h"
 #include "trireme/sync/exchange/rehearsal.h"
 #include "trireme/sync/exchange/step_notes.h"
 
 namespace trireme::cluster {
-namespace {
-
-constexpr double kEver = std::numeric_limits<double>::infinity();
-
-}  // namespace
-
 BucketsInTime::BucketsInTime(Simulation& simulation) : sim_(simulation) {
   lanes_.assign(static_cast<std::size_t>(sim_.job.lanes), std::vector<double>(static_cast<std::size_t>(sim_.ranks)));
   plan();
@@ -115,7 +109,7 @@ void BucketsInTime::walk(Computing& on, std::size_t r, std::size_t buckets, doub
       if (travels) rate = times.rate[r];
       until = std::min(at, travels ? times.end[r] : times.begin[r]);
     }
-    const double needs = rate > 0 ? (undisturbed - on.done) / rate : kEver;
+    const double needs = rate > 0 ? (undisturbed - on.done) / rate : kNever;
     if (needs <= until - on.now) {
       on.now += needs;
       on.done = undisturbed;
@@ -127,7 +121,7 @@ void BucketsInTime::walk(Computing& on, std::size_t r, std::size_t buckets, doub
 }
 
 double BucketsInTime::computed(std::size_t r, double undisturbed, std::size_t buckets) {
-  walk(computing_[r], r, buckets, undisturbed, kEver);
+  walk(computing_[r], r, buckets, undisturbed, kNever);
   return computing_[r].now;
 }
 

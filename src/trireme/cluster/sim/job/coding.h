@@ -1,5 +1,5 @@
-// What an exchange of some tensors is made of: collectives, and seconds of coding around them. The three roads of
-// sync/exchange/code_exchange.h, read off the codecs themselves. Private to the simulator.
+// What an exchange of some tensors is made of: collectives, and seconds of coding around them. The three aggregations
+// of sync/exchange/code_exchange.h, read off the codecs themselves. Private to the simulator.
 #pragma once
 #include <memory>
 #include <span>

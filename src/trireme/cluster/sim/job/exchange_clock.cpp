@@ -58,7 +58,7 @@ double ExchangeClock::bytes_of_each(const Leg& leg) const {
 double ExchangeClock::coarse_s(const Leg& leg) const {
   const auto at = [&](std::size_t count) {
     const Leg whole{leg.what, count, leg.element_bytes, 0};
-    return play_in_step(network_, algorithm_for(whole), call_of(whole), leg.element_bytes);
+    return play_rounds(network_, algorithm_for(whole), call_of(whole), leg.element_bytes);
   };
   const std::size_t octave = std::bit_floor(leg.count), middle = octave + octave / 2;
   if (leg.count == octave || leg.count == middle) return at(leg.count);
@@ -129,7 +129,7 @@ double ExchangeClock::latency(const Legs& legs) {
     const Leg smallest{leg.what, leg.what == Collective::all_reduce ? static_cast<std::size_t>(network_.ranks()) : 1, 1,
                        0};
     const auto& algorithm = algorithm_for(coarse_ ? smallest : leg);
-    const double alone = coarse_ ? play_in_step(network_, algorithm, call_of(smallest), smallest.element_bytes)
+    const double alone = coarse_ ? play_rounds(network_, algorithm, call_of(smallest), smallest.element_bytes)
                                  : play(network_, algorithm, call_of(smallest), smallest.element_bytes);
     seconds += std::min(known(leg).longest, alone);
   }

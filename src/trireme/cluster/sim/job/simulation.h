@@ -62,12 +62,12 @@ class Simulation {
   const bool in_line;         // exchanges run on the training thread, as no core is spare
   const double theft;         // θ
   const double handover_s;    // to give another thread something to do and hear that it is done
-  const std::int64_t period;  // steps after which a course repeats itself
+  const std::int64_t period;  // steps after which the exchange plan repeats itself
   const std::int64_t steps;   // to simulate: a whole number of periods
   const std::int64_t warm;    // steps before those that count
 
   sync::ExchangePlanAt at(int rank, std::int64_t step) const;
-  // Passes of a course at a moment, in seconds: those of the strategy, or of the training loop for it.
+  // Passes of an exchange plan at a moment, in seconds: those of the strategy, or of the training loop for it.
   double passes(const sync::ExchangePlan& exchange_plan, sync::Moment moment, bool late) const;
   double laid_out(const sync::ExchangePlan& exchange_plan) const;
   // An exchange in the background, while a worker computes for so long: how much longer each of the two takes than

@@ -71,7 +71,7 @@ struct LearningTrial {
   const compress::Rules rules;
   const SmallModel model;
   const int workers;
-  const double target;  // give up the lesson once it is reached
+  const double target;  // the trial ends once it is reached
   std::int64_t most_steps;
   double samples_of(std::int64_t steps) const { return static_cast<double>(steps) * workers * options.batch; }
 };

@@ -1,0 +1,12 @@
+# Writes files as C++ text: cmake -DOUTPUT=files.cpp -DFOLDER=src/trireme/pages -P embed_files.cmake. See pages/files.h.
+file(GLOB names RELATIVE ${FOLDER} ${FOLDER}/*.html ${FOLDER}/*.css ${FOLDER}/*.js)
+set(text "#include \"trireme/pages/files.h\"\n\nnamespace trireme::pages {\nnamespace {\n\nconstexpr File kFiles[] = {\n")
+foreach(name ${names})
+  file(READ ${FOLDER}/${name} content)
+  if(content MATCHES "\\)file\"")
+    message(FATAL_ERROR "${FOLDER}/${name} holds )file\", which ends the text in C++")
+  endif()
+  string(APPEND text "    {\"${name}\", R\"file(${content})file\"},\n")
+endforeach()
+string(APPEND text "};\n\n}  // namespace\n\nstd::span<const File> files() { return kFiles; }\n\n}  // namespace trireme::pages\n")
+file(WRITE ${OUTPUT} "${text}")
