@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/base/files/atomic_file.h"
 #include "trireme/ps/server/server_impl.h"
 
 namespace trireme::ps {
@@ -70,6 +71,7 @@ void Server::Impl::start() {
 
 void Server::Impl::restore() {
   std::filesystem::create_directories(options_.checkpoint);
+  remove_stale_drafts(options_.checkpoint);
   Checkpoint saved = read_checkpoint(std::filesystem::path(options_.checkpoint) / (options_.name + ".ps"));
   restored_job_ = saved.job;
   for (auto& shard : saved.shards) {

@@ -63,6 +63,12 @@ std::optional<Number> take(Metadata& metadata, const std::string& key, const fs:
 // What every checkpoint has and other safetensors files have not.
 void check_marks(const SafetensorsFile& file, std::optional<std::int64_t> step, const fs::path& path) {
   if (file.has_checksum() && step) return;
+  if (file.metadata().contains("trireme.checksum")) {
+    throw DataError(
+        fmt::format("{}: a checkpoint of an earlier version, whose checksum is not known any more; go on "
+                    "with that version, or begin anew",
+                    path.string()));
+  }
   throw DataError(fmt::format("{}: not a checkpoint: there is no {} in the header", path.string(),
                               step ? std::string(kChecksumKey) : kStepKey));
 }
