@@ -23,12 +23,12 @@ Loader::Loader(std::shared_ptr<const Dataset> set, Source source, const LoaderOp
       thread_([this, moved = std::move(source)](const std::stop_token& stop) { run(stop, moved); }) {}
 
 std::optional<Item> Loader::next() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (ready_.empty() && !done_ && !failure_) {
     const auto before = std::chrono::steady_clock::now();
     wanted_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return !ready_.empty() || done_ || failure_; });
+    changed_.wait(lock, [this]() TRIREME_REQUIRES(mutex_) { return !ready_.empty() || done_ || failure_; });
     wanted_ = false;
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   }
@@ -52,10 +52,10 @@ void Loader::run(const std::stop_token& stop, const Source& source) {
       if (!item) ++epochs;
       put(std::move(item));
     }
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     done_ = true;
   } catch (...) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     failure_ = std::current_exception();
   }
   changed_.notify_all();
@@ -74,13 +74,14 @@ Item Loader::assemble(const Share& share) const {
 // False: told to stop before there was any.
 bool Loader::wait_for_room(const std::stop_token& stop) {
   const std::size_t depth = !options_.ahead || options_.ahead() ? std::max<std::size_t>(1, options_.depth) : 0;
-  std::unique_lock lock(mutex_);
-  return changed_.wait(lock, stop, [&] { return ready_.size() < depth || (wanted_ && ready_.empty()); });
+  MutexLock lock(mutex_);
+  return changed_.wait(lock, stop,
+                       [&]() TRIREME_REQUIRES(mutex_) { return ready_.size() < depth || (wanted_ && ready_.empty()); });
 }
 
 void Loader::put(std::optional<Item> item) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ready_.push_back(std::move(item));
   }
   changed_.notify_all();

@@ -1,15 +1,14 @@
 // Assembles the batches of one rank ahead of their use, on one thread of its own.
 #pragma once
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "trireme/base/mutex.h"
 #include "trireme/data/dataset.h"
 #include "trireme/data/sampler.h"
 
@@ -65,13 +64,12 @@ class Loader {
   const LoaderOptions options_;
   double waited_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  // Guarded by mutex_.
-  std::deque<std::optional<Item>> ready_;  // nothing: the end of an epoch
-  bool wanted_ = false;                    // somebody waits, and none is ready
-  bool done_ = false;
-  std::exception_ptr failure_;
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::deque<std::optional<Item>> ready_ TRIREME_GUARDED_BY(mutex_);  // nothing: the end of an epoch
+  bool wanted_ TRIREME_GUARDED_BY(mutex_) = false;                    // somebody waits, and none is ready
+  bool done_ TRIREME_GUARDED_BY(mutex_) = false;
+  std::exception_ptr failure_ TRIREME_GUARDED_BY(mutex_);
 
   std::jthread thread_;  // last: it uses all the others
 };

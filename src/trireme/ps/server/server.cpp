@@ -35,9 +35,9 @@ Server::Impl::Impl(ServerOptions options)
   if (!options_.checkpoint.empty()) restore();
   start();
   thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   auto longest = std::chrono::duration<double>(options_.connect_timeout_s);
-  if (!changed_.wait_for(lock, longest, [&] { return welcomed_ || ended_; })) {
+  if (!changed_.wait_for(lock, longest, [&]() TRIREME_REQUIRES(mutex_) { return welcomed_ || ended_; })) {
     throw Timeout(-1, fmt::format("the coordinator at {} does not let server {} in", options_.at, options_.name));
   }
   if (error_) std::rethrow_exception(error_);
@@ -93,7 +93,7 @@ void Server::Impl::run(std::stop_token stop) {
 }
 
 void Server::Impl::end(std::exception_ptr error) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (error && !error_) error_ = error;
   ended_ = true;
   changed_.notify_all();
@@ -109,8 +109,8 @@ void Server::Impl::leave(Deadline deadline) {
 }
 
 bool Server::Impl::wait(Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  bool ended = changed_.wait_for(lock, deadline.left(), [&] { return ended_; });
+  MutexLock lock(mutex_);
+  bool ended = changed_.wait_for(lock, deadline.left(), [&]() TRIREME_REQUIRES(mutex_) { return ended_; });
   if (ended && error_) std::rethrow_exception(error_);
   return ended;
 }
@@ -191,7 +191,7 @@ void Server::Impl::from_coordinator(Frame& frame) {
     case Kind::welcome: {
       id_ = from.get<ServerId>();
       lease_s_ = from.get<double>();
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       welcomed_ = true;
       changed_.notify_all();
       return;

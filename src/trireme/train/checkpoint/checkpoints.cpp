@@ -152,13 +152,13 @@ Checkpoints::Checkpoints(fs::path folder, int keep_last, bool keep_best, bool hi
 }
 
 Checkpoints::~Checkpoints() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !job_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() TRIREME_REQUIRES(mutex_) { return !job_; });
 }
 
 void Checkpoints::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !job_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() TRIREME_REQUIRES(mutex_) { return !job_; });
   if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 
@@ -175,7 +175,7 @@ void Checkpoints::save(std::int64_t step, const NamedTensors& tensors, Metadata 
     job.is_best = keep_best_ && better;
     if (job.is_best) best_metric_ = metric;
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   job_ = std::move(job);
   changed_.notify_all();
 }
@@ -197,12 +197,13 @@ void Checkpoints::stage(const NamedTensors& tensors) {
 
 void Checkpoints::work(std::stop_token stop) {
   block_signals();
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return job_.has_value(); })) {
+  MutexLock lock(mutex_);
+  while (changed_.wait(lock, stop, [&]() TRIREME_REQUIRES(mutex_) { return job_.has_value(); })) {
+    const Job& job = *job_;  // nobody else touches it until it is reset
     lock.unlock();
     std::exception_ptr failed;
     try {
-      write(*job_);
+      write(job);
     } catch (...) {
       failed = std::current_exception();
     }

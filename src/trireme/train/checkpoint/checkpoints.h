@@ -1,16 +1,15 @@
 // The checkpoints of a run: DIR/step-00000123.safetensors, the last few of them, and DIR/best.safetensors. Each is
 // written whole or not at all, by a thread of its own, and carries a checksum. docs/checkpoints.md says more.
 #pragma once
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "trireme/base/mutex.h"
 #include "trireme/train/checkpoint/safetensors_header.h"
 #include "trireme/train/optimizers/optimizer.h"
 
@@ -81,11 +80,11 @@ class Checkpoints {
   std::optional<double> best_metric_;  // the caller's thread
   NamedTensors staged_;                // the caller's while no job is there, else the worker's; memory is used again
 
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<Job> job_;     // guarded by mutex_: there until it is written
-  std::exception_ptr failed_;  // guarded by mutex_
-  std::jthread worker_;        // last, so that it ends first
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::optional<Job> job_ TRIREME_GUARDED_BY(mutex_);  // there until it is written
+  std::exception_ptr failed_ TRIREME_GUARDED_BY(mutex_);
+  std::jthread worker_;  // last, so that it ends first
 };
 
 }  // namespace trireme::train
