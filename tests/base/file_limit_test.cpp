@@ -3,12 +3,13 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 #include <string>
+
+#include "tests/forked.h"
 
 namespace trireme {
 namespace {
@@ -16,17 +17,14 @@ namespace {
 // In a child whose files may have 4 KiB: its exit code, or minus the signal that ended it.
 template <typename Act>
 int within_file_limit(const Act& act) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    const rlimit limit{4096, 4096};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-    const rlimit no_core{0, 0};
-    ::setrlimit(RLIMIT_CORE, &no_core);
-    ::_exit(act());
-  }
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  return test::Forked([&] {
+           const rlimit limit{4096, 4096};
+           ::setrlimit(RLIMIT_FSIZE, &limit);
+           const rlimit no_core{0, 0};
+           ::setrlimit(RLIMIT_CORE, &no_core);
+           return act();
+         })
+      .wait();
 }
 
 int grow_beyond() {

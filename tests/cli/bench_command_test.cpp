@@ -1,6 +1,5 @@
 // `trireme bench` as a user runs it. Sizes and rounds are small: what is tested is what it says, not how fast it is.
 #include <gmock/gmock.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -10,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "tests/run_command.h"
 #include "trireme/cli/bench/peers.h"
 
 namespace trireme::bench {
@@ -25,13 +25,8 @@ struct Outcome {
 Outcome run(const std::string& arguments, const std::string& environment = "") {
   auto errors = std::filesystem::temp_directory_path() / ("trireme-bench-test-" + std::to_string(::getpid()));
   std::string command = environment + " " TRIREME_PROGRAM " " + arguments + " 2>" + errors.string() + " </dev/null";
-  Outcome outcome{-1, "", ""};
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (!pipe) return outcome;
-  std::array<char, 4096> buffer;
-  while (auto n = std::fread(buffer.data(), 1, buffer.size(), pipe)) outcome.out.append(buffer.data(), n);
-  int status = ::pclose(pipe);
-  outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  auto [code, out] = test::run_command(command);
+  Outcome outcome{code, std::move(out), ""};
   std::ostringstream text;
   text << std::ifstream(errors).rdbuf();
   outcome.err = text.str();

@@ -1,6 +1,5 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <cstdio>
@@ -8,6 +7,7 @@
 #include <sstream>
 #include <string>
 
+#include "tests/cli/outcome.h"
 #include "trireme/collective/schedule.h"
 #include "trireme/mesh/schedule.h"
 
@@ -17,21 +17,9 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int code;
-  std::string text;  // stdout and stderr
-};
+using test::Outcome;
 
-Outcome check(const std::string& arguments) {
-  FILE* pipe = popen((std::string(TRIREME_PROGRAM) + " check " + arguments + " 2>&1").c_str(), "r");
-  Outcome outcome{-1, ""};
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> buffer;
-  for (std::size_t got; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    outcome.text.append(buffer.data(), got);
-  outcome.code = WEXITSTATUS(pclose(pipe));
-  return outcome;
-}
+Outcome check(const std::string& arguments) { return test::run_trireme("check " + arguments + " 2>&1"); }
 
 TEST(CheckCommand, PrintsATableOfAllAlgorithms) {
   const Outcome outcome = check("--ranks 1..5,9");

@@ -1,22 +1,18 @@
 // Whether hosts can be emulated here, found out by hand and not by the program under test.
 #pragma once
-#include <array>
-#include <cstdio>
 #include <string>
+
+#include "tests/run_command.h"
 
 namespace trireme::test {
 
 // Empty, or why not: no root, no iproute2, or a kernel without what it takes.
 inline std::string why_no_emulation() {
-  FILE* pipe = popen(
-      "PATH=$PATH:/usr/sbin:/sbin unshare --net sh -c 'ip link add name left type veth peer name right && "
-      "ip link add name middle type bridge && tc qdisc add dev left root tbf rate 1mbit burst 3200 limit 9000' 2>&1 || "
-      "echo failed",
-      "r");
-  std::array<char, 512> text{};
-  auto got = pipe == nullptr ? 0 : fread(text.data(), 1, text.size() - 1, pipe);
-  if (pipe == nullptr || pclose(pipe) != 0) return "no shell to find out with";
-  return std::string(text.data(), got);
+  return run_command(
+             "PATH=$PATH:/usr/sbin:/sbin unshare --net sh -c 'ip link add name left type veth peer name right && "
+             "ip link add name middle type bridge && tc qdisc add dev left root tbf rate 1mbit burst 3200 limit 9000' "
+             "2>&1 || echo failed")
+      .text;
 }
 
 }  // namespace trireme::test

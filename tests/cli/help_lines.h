@@ -2,26 +2,17 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tests/run_command.h"
 #include "trireme/base/text/text.h"
 
 namespace trireme::test {
 
-inline std::string output_of(const std::string& command) {
-  std::string all;
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return all;
-  std::array<char, 4096> buffer;
-  for (std::size_t got; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) all.append(buffer.data(), got);
-  pclose(pipe);
-  return all;
-}
+inline std::string output_of(const std::string& command) { return run_command(command).text; }
 
 // The commands that a help lists: the first words below "Subcommands:".
 inline std::vector<std::string> commands_in(const std::string& help) {

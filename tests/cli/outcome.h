@@ -1,30 +1,13 @@
-// Runs `trireme ARGUMENTS` through the shell to its end.
+// `trireme ARGUMENTS`, through the shell.
 #pragma once
-#include <sys/wait.h>
-
-#include <array>
-#include <cstdio>
 #include <string>
+
+#include "tests/run_command.h"
 
 namespace trireme::test {
 
-struct Outcome {
-  int code = -1;
-  std::string text;  // stdout, then what was asked for by redirection
-};
-
 inline Outcome run_trireme(const std::string& arguments) {
-  Outcome outcome;
-  std::string command = TRIREME_PROGRAM;
-  command.append(1, ' ').append(arguments);
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> buffer;
-  for (std::size_t got; (got = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    outcome.text.append(buffer.data(), got);
-  }
-  outcome.code = WEXITSTATUS(pclose(pipe));
-  return outcome;
+  return run_command(std::string(TRIREME_PROGRAM) + " " + arguments);
 }
 
 // Nothing but one line on stderr and exit code 2.

@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "tests/cli_torch/training.h"
+#include "tests/run_command.h"
 
 namespace trireme::test {
 namespace {
@@ -17,10 +18,7 @@ class BenchEqual : public ::testing::TestWithParam<EqualCase> {};
 nlohmann::json equal_line(const EqualCase& which) {
   const auto command = fmt::format("{} bench equal --json --models mlp --seed {} --only {} 2>&1", TRIREME_MAIN_PROGRAM,
                                    which.seed, which.number);
-  std::string out;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  for (int byte; (byte = std::fgetc(pipe)) != EOF;) out += static_cast<char>(byte);
-  ::pclose(pipe);
+  const std::string out = run_command(command).text;
   return nlohmann::json::parse(out.substr(0, out.find('\n')), nullptr, /*allow_exceptions=*/false);
 }
 

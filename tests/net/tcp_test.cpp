@@ -5,11 +5,12 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 
+#include "tests/forked.h"
 #include "tests/net/worlds.h"
 #include "trireme/base/error.h"
 #include "trireme/net/join/rendezvous.h"
@@ -185,32 +186,24 @@ class ChildRank {
   explicit ChildRank(const Key& key) {
     Fd listener = listen_at(resolve("127.0.0.1", 0).front());
     WorldSpec spec = spec_of(0, 2, to_string(local_address(listener.get())));
-    pid_ = ::fork();
-    if (pid_ == 0) {
+    child_.emplace([&] {
       spec.rank = spec.local_rank = 1;
-      try {
-        transport = connect_tcp(spec, {.timeout_s = 20}, key);
-        channel = transport->open(1, std::vector{0, 1}, Deadline::in(10s));
-        for (int i = 0; i < 300; ++i) ::usleep(100000);
-      } catch (...) {
-      }
-      ::_exit(1);
-    }
+      transport = connect_tcp(spec, {.timeout_s = 20}, key);
+      channel = transport->open(1, std::vector{0, 1}, Deadline::in(10s));
+      for (int i = 0; i < 300; ++i) ::usleep(100000);
+      return 1;
+    });
     spec.listen_fd = listener.release();
     transport = connect_tcp(spec, {.timeout_s = 20}, key);
     channel = transport->open(1, std::vector{0, 1}, Deadline::in(10s));
   }
-  ~ChildRank() {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  void signal(int number) { ::kill(pid_, number); }
+  void signal(int number) { child_->signal(number); }
 
   std::unique_ptr<Transport> transport;
   std::unique_ptr<Channel> channel;
 
  private:
-  pid_t pid_;
+  std::optional<trireme::test::Forked> child_;
 };
 
 TEST(TcpProcess, AKilledRankIsNoticedAtOnce) {

@@ -2,14 +2,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <climits>
 #include <mutex>
+#include <optional>
 #include <set>
 
+#include "tests/forked.h"
 #include "tests/ps/job.h"
 #include "trireme/base/error.h"
 #include "trireme/ps/view.h"
@@ -25,16 +26,14 @@ JobSpec spec(const Consistency& rule) { return {{{"w", kCount, 1}}, {}, rule}; }
 
 // A worker in a process of its own, forked before this one has threads; it joins when it is told where, pushes for ever
 // and says so.
-class Forked {
+class ForkedWorker {
  public:
-  explicit Forked(const net::Key& key, int rank, const JobSpec& job) {
+  explicit ForkedWorker(const net::Key& key, int rank, const JobSpec& job) {
     EXPECT_EQ(::pipe(to_), 0);
     EXPECT_EQ(::pipe(from_), 0);
-    pid_ = ::fork();
-    if (pid_ != 0) return;
-    char endpoint[128] = {};
-    if (::read(to_[0], endpoint, sizeof endpoint - 1) <= 0) ::_exit(1);
-    try {
+    process_.emplace([&] {
+      char endpoint[128] = {};
+      if (::read(to_[0], endpoint, sizeof endpoint - 1) <= 0) return 1;
       ClientOptions options;
       options.at = endpoint;
       options.key = key;
@@ -46,33 +45,29 @@ class Forked {
       std::ranges::fill(gradient, -1.0f);
       while (true) {
         client.wait(client.push_pull(gradient, 1, weights), soon());
-        if (::write(from_[1], ".", 1) != 1) ::_exit(2);
+        if (::write(from_[1], ".", 1) != 1) return 2;
       }
-    } catch (...) {
-      ::_exit(3);
-    }
+    });
   }
-  ~Forked() {
-    ::kill(pid_, SIGKILL);
-    ::kill(pid_, SIGCONT);
-    ::waitpid(pid_, nullptr, 0);
+  ~ForkedWorker() {
+    process_->kill();
     for (int fd : {to_[0], to_[1], from_[0], from_[1]}) ::close(fd);
   }
   void join(const std::string& endpoint) { EXPECT_GT(::write(to_[1], endpoint.data(), endpoint.size()), 0); }
   void await_steps(int steps) {
     for (char c; steps > 0; --steps) ASSERT_EQ(::read(from_[0], &c, 1), 1);
   }
-  void send(int signal) { ::kill(pid_, signal); }
+  void send(int signal) { process_->signal(signal); }
 
  private:
   int to_[2], from_[2];
-  pid_t pid_;
+  std::optional<test::Forked> process_;
 };
 
 // With BSP nobody goes on before everybody has pushed; who is gone is not waited for.
 void survive(int signal, double lease_s) {
   net::Key key = net::generate_key();
-  Forked other(key, 1, spec(Consistency::bsp()));
+  ForkedWorker other(key, 1, spec(Consistency::bsp()));
   CoordinatorOptions setup;
   setup.key = key;
   setup.workers = 2;

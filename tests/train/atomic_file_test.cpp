@@ -6,9 +6,9 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/forked.h"
 #include "tests/train/scratch_folder.h"
 #include "trireme/base/error.h"
 
@@ -20,11 +20,7 @@ using testing::HasSubstr;
 // Runs `body` in a child; its return value is the child's exit code.
 template <typename MeshModel>
 int in_child(MeshModel model) {
-  pid_t child = ::fork();
-  if (child == 0) ::_exit(model());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return test::Forked(model).wait();
 }
 
 TEST(AtomicFile, ReplacesWholeOrNotAtAll) {

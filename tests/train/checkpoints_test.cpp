@@ -4,12 +4,12 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <random>
 
+#include "tests/forked.h"
 #include "tests/train/scratch_folder.h"
 #include "trireme/base/error.h"
 #include "trireme/train/checkpoint/safetensors.h"
@@ -167,8 +167,7 @@ TEST(Checkpoints, AKillAtAnyMomentLeavesAWholeOne) {
   std::mt19937 random(17);
   std::int64_t reached = 0;
   for (int round = 0; round < 25; ++round) {
-    pid_t child = ::fork();
-    if (child == 0) {
+    test::Forked child([&]() -> int {
       Checkpoints checkpoints(folder.path(), 2, true);
       auto weight = torch::empty({64, 100});
       auto steps = torch::empty({}, torch::kLong);
@@ -179,10 +178,9 @@ TEST(Checkpoints, AKillAtAnyMomentLeavesAWholeOne) {
         *steps.data_ptr<std::int64_t>() = step;
         checkpoints.save(step, {{"weight", weight}, {"steps", steps}}, {}, static_cast<double>(step % 5));
       }
-    }
+    });
     std::this_thread::sleep_for(std::chrono::microseconds(2000 + random() % 40000));
-    ::kill(child, SIGKILL);
-    ::waitpid(child, nullptr, 0);
+    child.kill();
     auto search = latest_checkpoint(folder.path());
     EXPECT_TRUE(search.skipped.empty());
     if (!search.found) continue;

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "trireme/base/error.h"
-#include "trireme/base/text/json_file.h"
+#include "trireme/base/files/atomic_file.h"
 
 namespace trireme::cli {
 namespace fs = std::filesystem;
@@ -41,7 +41,7 @@ void check_output(const std::string& path, std::string_view flag) {
 void write_output(const std::string& path, std::string_view flag, std::string_view text) {
   if (replaceable(path)) {
     try {
-      return write_text(path, text);
+      return write_atomically(path, text);
     } catch (const Error& error) {
       throw Error(fmt::format("{}: {}", flag, error.what()));
     }

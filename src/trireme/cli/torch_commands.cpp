@@ -1,8 +1,6 @@
 #include "trireme/cli/torch_commands.h"
 
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,6 +9,7 @@
 #include <filesystem>
 
 #include "trireme/base/error.h"
+#include "trireme/base/process/child_process.h"
 #include "trireme/cli/memory.h"
 #include "trireme/launch/launch.h"
 
@@ -38,18 +37,12 @@ void become_torch(char** argv) {
 int run_torch(const std::vector<std::string>& arguments) {
   tune_memory();
   const std::string program = torch_program();
-  std::vector<char*> argv{const_cast<char*>(program.c_str())};
-  for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  pid_t child = 0;
-  if (const int error = posix_spawn(&child, program.c_str(), nullptr, nullptr, argv.data(), environ); error != 0) {
-    missing(error);
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw Error(fmt::format("{}: {}", program, std::strerror(errno)));
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (::access(program.c_str(), X_OK) != 0) missing(errno);
+  std::vector<std::string> command{program};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  // In the terminal's group, so that Ctrl-C reaches both.
+  ChildProcess child(command, {.in = ChildStart::kOurs, .own_group = false});
+  return child.wait(Deadline::in(Deadline::kLongest)).value_or(1);
 }
 
 }  // namespace trireme::cli

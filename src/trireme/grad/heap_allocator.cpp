@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <unordered_map>
 
+#include "trireme/base/mutex.h"
 #include "trireme/grad/allocator_api.h"
 
 namespace trireme::grad {
@@ -31,8 +31,8 @@ struct Block {
 // The blocks that are out. The range is all that freeing other memory looks at.
 struct Births {
   std::atomic<std::uintptr_t> low{UINTPTR_MAX}, high{0};
-  std::mutex mutex;
-  std::unordered_map<void*, Block> blocks;  // guarded by mutex, as are all pools
+  Mutex mutex;
+  std::unordered_map<void*, Block> blocks TRIREME_GUARDED_BY(mutex);  // which guards all pools too
 
   bool may_hold(const void* memory) const {
     auto at = reinterpret_cast<std::uintptr_t>(memory);
@@ -41,7 +41,7 @@ struct Births {
   void* add(Block block) {
     void* memory = block.memory.get();
     auto at = reinterpret_cast<std::uintptr_t>(memory);
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     low.store(std::min(low.load(std::memory_order_relaxed), at), std::memory_order_relaxed);
     high.store(std::max(high.load(std::memory_order_relaxed), at + block.bytes), std::memory_order_relaxed);
     blocks.emplace(memory, std::move(block));
@@ -50,7 +50,7 @@ struct Births {
   // False if it is not one of ours.
   bool remove(void* memory) {
     Block block;  // outlives the lock: its heap may go with it
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     auto found = blocks.find(memory);
     if (found == blocks.end()) return false;
     block = std::move(found->second);
@@ -116,13 +116,13 @@ void install_allocator() {
 
 bool born_in_heap(const void* memory) {
   if (!births().may_hold(memory)) return false;
-  std::lock_guard lock(births().mutex);
+  MutexLock lock(births().mutex);
   return births().blocks.contains(const_cast<void*>(memory));
 }
 
 std::shared_ptr<std::byte[]> HeapBirths::take(std::size_t bytes) {
   {
-    std::lock_guard lock(births().mutex);
+    MutexLock lock(births().mutex);
     auto& blocks = pool_->free[bytes];
     if (!blocks.empty()) {
       auto block = std::move(blocks.back());
@@ -148,7 +148,7 @@ HeapBirths::~HeapBirths() {
   while (*link && *link != this) link = &(*link)->previous_;
   if (*link) *link = previous_;
   decltype(pool_->free) unused;  // outlives the lock
-  std::lock_guard lock(births().mutex);
+  MutexLock lock(births().mutex);
   pool_->open = false;
   unused.swap(pool_->free);
 }

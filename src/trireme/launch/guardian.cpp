@@ -25,7 +25,7 @@ Guardian::Guardian(const GuardianSpec& spec) : strangers_(own_children()) {
   net::Fd theirs(ends[1]);
   ::prctl(PR_GET_CHILD_SUBREAPER, &was_subreaper_);
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-  pid_ = ::fork();
+  pid_ = ::fork();  // no ChildProcess: it runs no other program, but goes on in this one
   if (pid_ == 0) GuardianProcess(spec, theirs.release()).run();
   if (pid_ < 0) throw Error(fmt::format("cannot start the guardian process: {}", std::strerror(errno)));
 }

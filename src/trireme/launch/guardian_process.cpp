@@ -89,6 +89,7 @@ void GuardianProcess::start_workers() {
   pid_t self = ::getpid();
   workers_.resize(spec_.workers.size());
   for (std::size_t i = 0; i < workers_.size(); ++i) {
+    // No ChildProcess: reap() waits for any child, adopted ones too, and a worker gets limits, cores and signals back.
     pid_t pid = ::fork();
     if (pid == 0) become_worker(spec_.workers[i], static_cast<int>(i), self);
     if (pid < 0) {

@@ -19,7 +19,7 @@ bool Failure::aborted(const std::string& why) { return set(-1, why); }
 bool Failure::lost(int rank, const std::string& why) { return set(rank, why); }
 
 bool Failure::set(int rank, const std::string& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (set_.load(std::memory_order_relaxed)) return false;
   rank_ = rank;
   why_ = why;
@@ -30,7 +30,7 @@ bool Failure::set(int rank, const std::string& why) {
 }
 
 void Failure::raise() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (rank_ >= 0) throw PeerLost(rank_, why_);
   throw Aborted(why_);
 }

@@ -1,9 +1,9 @@
 // Why the world is broken, if it is: the first reason wins and stays.
 #pragma once
 #include <atomic>
-#include <mutex>
 #include <string>
 
+#include "trireme/base/mutex.h"
 #include "trireme/net/socket.h"
 
 namespace trireme::net {
@@ -31,9 +31,9 @@ class Failure {
 
   const Fd event_;
   std::atomic<bool> set_ = false;
-  mutable std::mutex mutex_;
-  int rank_ = -1;  // who was lost, -1: aborted
-  std::string why_;
+  mutable Mutex mutex_;
+  int rank_ TRIREME_GUARDED_BY(mutex_) = -1;  // who was lost, -1: aborted
+  std::string why_ TRIREME_GUARDED_BY(mutex_);
 };
 
 }  // namespace trireme::net

@@ -3,9 +3,9 @@
 #include <c10/core/CPUAllocator.h>
 
 #include <atomic>
-#include <mutex>
 #include <unordered_map>
 
+#include "trireme/base/mutex.h"
 #include "trireme/grad/allocator_api.h"
 
 namespace trireme::parallel {
@@ -60,7 +60,7 @@ class Blocks {
   void add(void* memory, Counted block) {
     block.take();
     auto& part = part_of(memory);
-    std::lock_guard lock(part.mutex);
+    MutexLock lock(part.mutex);
     part.blocks.insert_or_assign(memory, std::move(block));
     count_.fetch_add(1, std::memory_order_relaxed);
   }
@@ -70,7 +70,7 @@ class Blocks {
     auto& part = part_of(memory);
     Counted block;
     {
-      std::lock_guard lock(part.mutex);
+      MutexLock lock(part.mutex);
       auto found = part.blocks.find(memory);
       if (found == part.blocks.end()) return;
       block = std::move(found->second);
@@ -82,8 +82,8 @@ class Blocks {
 
  private:
   struct Part {
-    std::mutex mutex;
-    std::unordered_map<void*, Counted> blocks;  // guarded by mutex
+    Mutex mutex;
+    std::unordered_map<void*, Counted> blocks TRIREME_GUARDED_BY(mutex);
   };
   Part& part_of(void* memory) { return parts_[reinterpret_cast<std::uintptr_t>(memory) / 64 % parts_.size()]; }
 

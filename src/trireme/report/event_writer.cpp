@@ -16,20 +16,10 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/files/atomic_file.h"
+#include "trireme/base/files/crc32c.h"
 
 namespace trireme::train {
 namespace {
-
-constexpr std::array<std::uint32_t, 256> make_crc_table() {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ (value & 1 ? 0x82f63b78u : 0u);
-    table[i] = value;
-  }
-  return table;
-}
-constexpr auto kCrcTable = make_crc_table();
 
 std::uint32_t masked_crc(std::string_view bytes) {
   return std::rotr(crc32c(bytes.data(), bytes.size()), 15) + 0xa282ead8u;
@@ -72,13 +62,6 @@ std::string host_name() {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(const void* data, std::size_t bytes) {
-  auto from = static_cast<const unsigned char*>(data);
-  std::uint32_t crc = ~0u;
-  for (std::size_t i = 0; i < bytes; ++i) crc = (crc >> 8) ^ kCrcTable[(crc ^ from[i]) & 0xff];
-  return ~crc;
-}
 
 EventWriter::EventWriter(const std::filesystem::path& folder, std::optional<std::int64_t> resumed) {
   auto now = seconds_since_1970();

@@ -8,9 +8,6 @@
 
 namespace trireme::train {
 
-// Castagnoli's CRC-32, as the records of an event file carry it.
-std::uint32_t crc32c(const void* data, std::size_t bytes);
-
 // For one thread. Throws Error naming the file where it cannot be written.
 class EventWriter {
  public:

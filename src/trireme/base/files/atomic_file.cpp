@@ -130,10 +130,10 @@ bool write_fully(int file, const void* data, std::size_t bytes, std::uint64_t of
   return true;
 }
 
-AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
+AtomicFile::AtomicFile(fs::path path, mode_t mode) : path_(std::move(path)) {
   do {
     draft_ = draft_name(path_);
-    file_ = ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    file_ = ::open(draft_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   } while (file_ < 0 && errno == EEXIST);
   if (file_ < 0) throw_write_error(path_, errno);
   ::flock(file_, LOCK_EX | LOCK_NB);
@@ -174,8 +174,8 @@ void AtomicFile::commit() {
   if (int error = flush_folder(folder_of(path_))) throw_write_error(path_, error);
 }
 
-void write_atomically(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);
+void write_atomically(const fs::path& path, std::string_view text, mode_t mode) {
+  AtomicFile file(path, mode);
   file.write(text);
   file.commit();
 }

@@ -1,5 +1,7 @@
 // A file that is there whole or not at all: written beside its place, flushed to the disk, then renamed into it.
 #pragma once
+#include <sys/types.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -11,8 +13,8 @@ namespace trireme {
 // was there before stays as it was. For one thread.
 class AtomicFile {
  public:
-  // Opens a temporary in `path`'s folder, which must exist.
-  explicit AtomicFile(std::filesystem::path path);
+  // Opens a temporary in `path`'s folder, which must exist. The file gets this mode, less the process's umask.
+  explicit AtomicFile(std::filesystem::path path, mode_t mode = 0666);
   // Removes the temporary where commit() was not reached.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;
@@ -34,7 +36,7 @@ class AtomicFile {
   std::uint64_t size_ = 0;
 };
 
-void write_atomically(const std::filesystem::path& path, std::string_view text);
+void write_atomically(const std::filesystem::path& path, std::string_view text, mode_t mode = 0666);
 
 // Gives the file `from` a second name, in place of what had that name; a copy where the file system has no hard links.
 void link_atomically(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -3,8 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +10,7 @@
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
+#include "trireme/base/process/child_process.h"
 
 namespace trireme {
 namespace {
@@ -40,21 +39,6 @@ class Pipe {
   int ends_[2];
 };
 
-// In the child, after fork(): only what is safe there.
-[[noreturn]] void become(char* const* argv, int out, int err, int trouble, pid_t parent) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(1);
-  int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
-  ::dup2(out, STDOUT_FILENO);
-  ::dup2(err, STDERR_FILENO);
-  ::execv(argv[0], argv);
-  int error = errno;
-  (void)!::write(trouble, &error, sizeof error);
-  ::_exit(127);
-}
-
 void keep_last_line(std::string& last, std::string& partial, std::string_view bytes) {
   partial += bytes;
   for (std::size_t end; (end = partial.find('\n')) != std::string::npos; partial.erase(0, end + 1)) {
@@ -65,39 +49,17 @@ void keep_last_line(std::string& last, std::string& partial, std::string_view by
 class Running {
  public:
   Running(const std::vector<std::string>& command, const StopRequest* stop, const ChildWatch& watch)
-      : stop_(stop), watch_(watch) {
-    Pipe trouble;
-    std::vector<char*> argv;
-    for (const auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    pid_t parent = ::getpid();
-    pid_ = ::fork();
-    if (pid_ < 0) throw Error(fmt::format("cannot start a process: {}", std::strerror(errno)));
-    if (pid_ == 0) become(argv.data(), out_.into(), err_.into(), trouble.into(), parent);
-    for (Pipe* pipe : {&out_, &err_, &trouble}) pipe->close_into();
-    int error = 0;
-    ssize_t got;
-    do got = ::read(trouble.from(), &error, sizeof error);
-    while (got < 0 && errno == EINTR);
-    if (got != sizeof error) return;
-    reap(0);
-    throw Error(fmt::format("cannot run {}: {}", command[0], std::strerror(error)));
+      : stop_(stop), watch_(watch), process_(command, {.out = out_.into(), .err = err_.into()}) {
+    for (Pipe* pipe : {&out_, &err_}) pipe->close_into();
   }
-
-  // Ends what still runs: someone threw meanwhile.
-  ~Running() {
-    if (reaped_) return;
-    ::kill(pid_, SIGTERM);
-    reap(0);
-  }
-  Running(const Running&) = delete;
-  Running& operator=(const Running&) = delete;
 
   Child finish() {
     bool ended = false;
     while (!ended) {
       pass_signals();
-      ended = reap(WNOHANG);  // before reading: what it wrote until then is in the pipes
+      const auto code = process_.ended();  // before reading: what it wrote until then is in the pipes
+      ended = code.has_value();
+      if (ended) child_.code = *code;
       drain(ended ? 0 : out_.from() < 0 && err_.from() < 0 ? kEndingMs : kTickMs);
       if (watch_.goes_on && !ended) watch_.goes_on(now_seconds() - began_);
     }
@@ -111,18 +73,7 @@ class Running {
   void pass_signals() {
     if (!stop_ || stop_->times == passed_) return;
     passed_ = stop_->times;
-    ::kill(pid_, stop_->signal);
-  }
-
-  bool reap(int options) {
-    int status = 0;
-    pid_t got;
-    do got = ::waitpid(pid_, &status, options);
-    while (got < 0 && errno == EINTR);
-    if (got == 0) return false;
-    reaped_ = true;
-    child_.code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-    return true;
+    process_.signal(stop_->signal);
   }
 
   // Takes what comes within `ms`, then what is there.
@@ -153,8 +104,7 @@ class Running {
   const StopRequest* stop_;
   const ChildWatch& watch_;
   Pipe out_, err_;
-  pid_t pid_ = -1;
-  bool reaped_ = false;
+  ChildProcess process_;
   const double began_ = now_seconds();
   std::sig_atomic_t passed_ = 0;
   Child child_;

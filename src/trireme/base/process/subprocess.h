@@ -1,4 +1,4 @@
-// Another program, run to its end.
+// Another program, run to its end, and what it writes.
 #pragma once
 #include <csignal>
 #include <functional>
@@ -29,8 +29,8 @@ struct ChildWatch {
   std::function<void(double seconds)> goes_on;       // some times a second
 };
 
-// It runs in a process group of its own, reads an empty stdin and does not outlive this process. Each signal noted in
-// `stop`, where there is one, is passed on to it. Throws Error where it cannot be started.
+// It runs as a ChildProcess in a group of its own, reads an empty stdin and does not outlive this process. Each signal
+// noted in `stop`, where there is one, is passed on to it. Throws Error where it cannot be started.
 Child run_child(const std::vector<std::string>& command, const StopRequest* stop = nullptr,
                 const ChildWatch& watch = {});
 

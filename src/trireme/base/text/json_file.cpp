@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -43,18 +41,6 @@ std::string read_text(const std::string& path, std::uint64_t most) {
     throw DataError(fmt::format("{}: cannot be read: {}", path, reason()));
   }
   return text;
-}
-
-void write_text(const std::string& path, std::string_view text) {
-  const std::string draft = fmt::format("{}.{}.tmp", path, getpid());
-  std::ofstream file(draft, std::ios::binary | std::ios::trunc);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (!file || std::rename(draft.c_str(), path.c_str()) != 0) {
-    const std::string why = reason();
-    std::remove(draft.c_str());
-    throw Error(fmt::format("cannot write {}: {}", path, why));
-  }
 }
 
 JsonFile::JsonFile(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {

@@ -10,8 +10,6 @@ namespace trireme {
 
 // The text of a file. Throws DataError where it cannot be read or has more than `most` bytes.
 std::string read_text(const std::string& path, std::uint64_t most = std::uint64_t{64} << 20);
-// There whole or not at all. Throws Error naming the file and the system's reason.
-void write_text(const std::string& path, std::string_view text);
 
 class JsonFile {
  public:

@@ -15,7 +15,7 @@ namespace trireme {
 namespace {
 
 constexpr std::size_t kMostItems = 1 << 20;
-constexpr double kMostBytes = 1e18;
+constexpr double kMostTableBytes = 1e18;
 
 std::optional<double> number_in(const toml::node& node) {
   if (auto whole = node.value_exact<std::int64_t>()) return static_cast<double>(*whole);
@@ -36,7 +36,7 @@ std::optional<double> quantity(const toml::node& node, const Parse& parse) {
 
 std::optional<double> bytes_in(const toml::node& node) {
   auto bytes = quantity(node, [](const std::string& text) { return static_cast<double>(parse_size(text, "")); });
-  return bytes && *bytes <= kMostBytes ? bytes : std::nullopt;
+  return bytes && *bytes <= kMostTableBytes ? bytes : std::nullopt;
 }
 std::optional<double> seconds_in(const toml::node& node) {
   return quantity(node, [](const std::string& text) { return parse_seconds(text, ""); });

@@ -1,15 +1,10 @@
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <thread>
 
 #include "trireme/base/error.h"
 #include "trireme/base/files/remove_tree.h"
@@ -26,52 +21,6 @@ TemporaryFolder::TemporaryFolder() {
 }
 
 TemporaryFolder::~TemporaryFolder() { remove_tree(path_); }
-
-Child::Child(const Argv& command, int output_fd) {
-  std::vector<char*> argv;
-  for (auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-  argv.push_back(nullptr);
-  const pid_t parent = ::getpid();
-  pid_ = ::fork();
-  if (pid_ < 0) throw Error(std::string("cannot start a process: ") + std::strerror(errno));
-  if (pid_ > 0) return;
-  // SIGTERM and not SIGKILL: a launcher must take its ranks along.
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (::getppid() != parent) ::_exit(127);
-  ::setpgid(0, 0);
-  int nothing = ::open("/dev/null", O_RDONLY);
-  ::dup2(nothing, 0);
-  ::dup2(output_fd, 1);
-  ::dup2(output_fd, 2);
-  ::execvp(argv[0], argv.data());
-  ::dprintf(2, "cannot run %s: %s\n", argv[0], std::strerror(errno));
-  ::_exit(127);
-}
-
-Child::~Child() {
-  if (pid_ > 0) finish(Duration::zero());
-}
-
-bool Child::ended(int& status) {
-  if (pid_ <= 0) return true;
-  if (::waitpid(pid_, &status, WNOHANG) != pid_) return false;
-  pid_ = -1;
-  return true;
-}
-
-int Child::finish(Duration longest) {
-  int status = 0;
-  // A moment to end by itself, a moment to take its own children along, then no more.
-  for (int signal : {0, SIGTERM, SIGKILL}) {
-    if (signal != 0) ::kill(signal == SIGKILL ? -pid_ : pid_, signal);
-    auto deadline = Deadline::in(signal == 0 ? longest : std::chrono::seconds(2));
-    do {
-      if (ended(status)) return status;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    } while (!deadline.passed());
-  }
-  return status;
-}
 
 Output::Output() : fd_(::memfd_create("trireme-bench-output", MFD_CLOEXEC)) {
   if (fd_ < 0) throw Error(std::string("cannot make a memory file: ") + std::strerror(errno));

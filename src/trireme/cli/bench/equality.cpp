@@ -1,7 +1,6 @@
 #include "trireme/cli/bench/equality.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 
 #include <filesystem>
 
@@ -34,9 +33,8 @@ Ended run_training(const Flags& words) {
   Argv command{launch::own_program()};
   command.insert(command.end(), words.begin(), words.end());
   Output output;
-  Child child(command, output.fd());
-  const int status = child.finish(kLongestTraining);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output.last_line()};
+  const int code = start_child(command, output.fd()).finish(kLongestTraining);
+  return {code, output.last_line()};
 }
 
 std::map<std::string, ReadTensor> result_in(const std::string& folder) {

@@ -1,7 +1,6 @@
 #include "trireme/cli/bench/peers.h"
 
 #include <fmt/format.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -119,9 +118,7 @@ std::uint64_t fingerprint(const std::string& command, const fs::path& root, std:
 
 void compile(const Peer& peer, const Argv& command) {
   Output output;
-  Child child(command, output.fd());
-  int status = child.finish(std::chrono::minutes(5));
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+  if (start_child(command, output.fd()).finish(std::chrono::minutes(5)) != 0) {
     throw Error(fmt::format("peer {} does not build: {}", peer.name, output.first_line()));
   }
 }

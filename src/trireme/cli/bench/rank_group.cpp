@@ -20,7 +20,7 @@ constexpr double kAnswerSeconds = 60;
 RankGroup::RankGroup(std::string name, int ranks, const std::vector<Argv>& commands, Listener& listener)
     : name_(std::move(name)) {
   for (int i = 0; i < ranks; ++i) wires_.emplace_back(-1);
-  for (auto& command : commands) children_.emplace_back(command, output_.fd());
+  for (auto& command : commands) children_.push_back(start_child(command, output_.fd()));
   meet(listener);
 }
 
@@ -36,9 +36,8 @@ RankGroup::~RankGroup() {
 void RankGroup::meet(Listener& listener) {
   auto deadline = Deadline::in_seconds(kStartSeconds);
   for (std::size_t come = 0; come < wires_.size();) {
-    int status = 0;
     for (auto& child : children_) {
-      if (child.ended(status)) fail(-1, "ended before all its ranks were ready");
+      if (child.ended()) fail(-1, "ended before all its ranks were ready");
     }
     if (deadline.passed()) fail(-1, fmt::format("{} of {} ranks ready after {} s", come, wires_.size(), kStartSeconds));
     int fd = listener.accept(std::chrono::milliseconds(20));

@@ -1,12 +1,11 @@
 // The ranks of one system under measurement, alive for the whole benchmark and asleep unless asked.
 #pragma once
-#include <sys/types.h>
-
 #include <functional>
 #include <string>
 #include <vector>
 
 #include "trireme/base/clock.h"
+#include "trireme/base/process/child_process.h"
 #include "trireme/cli/bench/wire.h"
 
 namespace trireme::bench {
@@ -25,23 +24,10 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// A child process. It dies with this object and with this process, however that ends. Made on the main thread only.
-class Child {
- public:
-  // stdin is empty; stdout and stderr go to `output_fd`.
-  Child(const Argv& command, int output_fd);
-  Child(Child&& other) noexcept : pid_(other.pid_) { other.pid_ = -1; }
-  Child(const Child&) = delete;
-  ~Child();
-  // Whether it has ended; then its exit status as wait(2) gives it.
-  bool ended(int& status);
-  // Waits; after `longest` it is killed.
-  int finish(Duration longest);
-  pid_t pid() const { return pid_; }
-
- private:
-  pid_t pid_;
-};
+// stdin is empty; stdout and stderr go to `output_fd`. Made on the main thread only: it dies with that.
+inline ChildProcess start_child(const Argv& command, int output_fd) {
+  return ChildProcess(command, {.out = output_fd, .err = output_fd});
+}
 
 // Unnamed memory that collects what children print.
 class Output {
@@ -97,7 +83,7 @@ class RankGroup {
   std::string name_, version_;
   Output output_;
   std::vector<Wire> wires_;  // by rank; closed before the children are waited for
-  std::vector<Child> children_;
+  std::vector<ChildProcess> children_;
 };
 
 }  // namespace trireme::bench

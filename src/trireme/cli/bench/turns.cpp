@@ -40,7 +40,7 @@ void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::durati
 PausedRun::PausedRun(const Argv& command, const std::string& folder, std::int64_t settled)
     : command_(fmt::format("{}", fmt::join(command, " "))),
       metrics_(folder + "/metrics.jsonl"),
-      child_(command, output_.fd()) {
+      child_(start_child(command, output_.fd())) {
   const auto deadline = Deadline::in(kSettledBy);
   for (std::int64_t steps = 0; steps < settled && !ended_; steps += static_cast<std::int64_t>(read().size())) {
     if (deadline.passed()) throw Error(fmt::format("{}: fewer than {} steps in 120 s", command_, settled));
@@ -66,10 +66,10 @@ void PausedRun::pause() {
 }
 
 void PausedRun::look() {
-  int status = 0;
-  if (ended_ || !child_.ended(status)) return;
+  const auto code = ended_ ? std::nullopt : child_.ended();
+  if (!code) return;
   ended_ = true;
-  if (status != 0) throw Error(fmt::format("{}: {}", command_, output_.first_line()));
+  if (*code != 0) throw Error(fmt::format("{}: {}", command_, output_.first_line()));
 }
 
 // A step that is cut in two counts for nothing, and a long one would be cut more often than a short one: it stands

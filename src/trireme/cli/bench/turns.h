@@ -39,7 +39,7 @@ class PausedRun {
 
   const std::string command_, metrics_;
   Output output_;
-  Child child_;
+  ChildProcess child_;
   std::vector<pid_t> workers_;
   bool paused_ = false;
   double paused_at_ = 0, stood_s_ = 0;  // since when; for how long since the last step that ended

@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "trireme/base/files/atomic_file.h"
 #include "trireme/base/text/json_file.h"
 
 namespace trireme::cluster {
@@ -103,6 +104,6 @@ std::string to_json(const PlanFile& plan) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-void save_plan(const PlanFile& plan, const std::string& path) { write_text(path, to_json(plan)); }
+void save_plan(const PlanFile& plan, const std::string& path) { write_atomically(path, to_json(plan)); }
 
 }  // namespace trireme::cluster

@@ -1,6 +1,7 @@
 // Profiles as JSON.
 #include <fmt/format.h>
 
+#include "trireme/base/files/atomic_file.h"
 #include "trireme/base/text/json_file.h"
 #include "trireme/cluster/profile/profile_json.h"
 
@@ -246,7 +247,7 @@ ordered_json to_json(const Profile& profile) {
 }
 
 void save_profile(const Profile& profile, const std::string& path) {
-  write_text(path, to_json(profile).dump(1) + "\n");
+  write_atomically(path, to_json(profile).dump(1) + "\n");
 }
 
 }  // namespace trireme::cluster

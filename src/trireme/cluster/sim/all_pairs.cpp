@@ -54,7 +54,7 @@ std::shared_ptr<const PairLoads> loads_of(const Network& network) {
 }  // namespace
 
 const PairLoads& Network::pair_loads() const {
-  std::lock_guard lock(memory_->guard);
+  MutexLock lock(memory_->guard);
   if (!memory_->pairs) memory_->pairs = loads_of(*this);
   return *memory_->pairs;
 }

@@ -117,13 +117,13 @@ double play(const Network& network, const Algorithm& algorithm, const Call& shap
   const bool kept = shape.ranks == network.ranks() && shape.root == 0;
   const std::tuple key(&algorithm, shape.count, element_bytes);
   if (kept) {
-    std::lock_guard lock(memory.guard);
+    MutexLock lock(memory.guard);
     if (auto found = memory.alone.find(key); found != memory.alone.end()) return found->second;
   }
   std::vector<double> times(static_cast<std::size_t>(shape.ranks));
   const double seconds = play(network, algorithm, shape, element_bytes, times, times).end_s;
   if (kept) {
-    std::lock_guard lock(memory.guard);
+    MutexLock lock(memory.guard);
     memory.alone.emplace(key, seconds);
   }
   return seconds;

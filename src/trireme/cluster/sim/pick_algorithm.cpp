@@ -56,12 +56,12 @@ const Algorithm& pick_algorithm(const Network& network, Collective what, std::si
                                          static_cast<std::uint64_t>(ranks), coarse ? 1u : 0u};
   Memory& choices = network.memory();
   {
-    std::lock_guard lock(choices.guard);
+    MutexLock lock(choices.guard);
     if (auto found = choices.picked.find(key); found != choices.picked.end()) return *found->second;
   }
   const std::size_t elements = std::max<std::size_t>(size / element_bytes, bytes > 0 ? 1 : 0);
   const Algorithm* best = fastest(network, {what, 0, ranks, 0, elements, elements}, element_bytes, coarse);
-  std::lock_guard lock(choices.guard);
+  MutexLock lock(choices.guard);
   return *choices.picked.emplace(key, best).first->second;
 }
 

@@ -75,12 +75,12 @@ double play_rounds(const Network& network, const Algorithm& algorithm, const Cal
   const Call unit = unit_of(shape);
   std::shared_ptr<const RoundLoads> loads;
   {
-    std::lock_guard lock(network.memory().guard);
+    MutexLock lock(network.memory().guard);
     loads = network.memory().rounds[&algorithm];
   }
   if (!loads) {
     loads = read_rounds(network, algorithm, unit);
-    std::lock_guard lock(network.memory().guard);
+    MutexLock lock(network.memory().guard);
     network.memory().rounds[&algorithm] = loads;
   }
   const double scale =

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "trireme/base/error.h"
+#include "trireme/base/files/atomic_file.h"
 #include "trireme/base/text/json_text.h"
 #include "trireme/base/text/text.h"
 #include "trireme/collective/cost/cost_json.h"
@@ -145,17 +146,9 @@ std::optional<Tuning> load_tuning(std::string_view transport) {
 
 void save_tuning(const Tuning& tuning, std::string_view transport) {
   const fs::path path = tuning_path(transport);
-  const fs::path draft = path.string() + fmt::format(".{}", getpid());
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
-  std::ofstream file(draft);
-  file << to_json(tuning).dump(2) << '\n';
-  file.close();
-  if (file) fs::rename(draft, path, error);
-  if (!file || error) {
-    fs::remove(draft, error);
-    throw Error(fmt::format("cannot write {}", path.string()));
-  }
+  write_atomically(path, to_json(tuning).dump(2) + "\n");
 }
 
 }  // namespace trireme

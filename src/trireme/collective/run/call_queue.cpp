@@ -25,7 +25,7 @@ void CallQueue::run(const Request& request) {
 std::uint64_t CallQueue::start(const Request& request) {
   const bool asleep = done(started_);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     queue_.push_back(request);
   }
   ++started_;
@@ -38,7 +38,7 @@ std::uint64_t CallQueue::start(const Request& request) {
 }
 
 bool CallQueue::wait(std::uint64_t ticket, Duration longest) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   auto finished = [&] { return done(ticket); };
   if (longest == Duration::max()) {
     changed_.wait(lock, finished);  // bounded: each queued call has its own deadline
@@ -50,7 +50,7 @@ bool CallQueue::wait(std::uint64_t ticket, Duration longest) {
 }
 
 CallQueue::Times CallQueue::times(std::uint64_t ticket) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto finished = finished_.load(std::memory_order_relaxed);
   if (ticket == 0 || ticket > finished || finished - ticket >= kRemembered) return {};
   return times_[ticket % kRemembered];
@@ -58,10 +58,10 @@ CallQueue::Times CallQueue::times(std::uint64_t ticket) {
 
 void CallQueue::work(std::stop_token stop) {
   net::take_short_turns();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   times_.resize(kRemembered);
   while (true) {
-    changed_.wait(lock, stop, [&] { return !queue_.empty(); });
+    changed_.wait(lock, stop, [&]() TRIREME_REQUIRES(mutex_) { return !queue_.empty(); });
     if (queue_.empty()) return;
     Request request = queue_.front();
     queue_.pop_front();

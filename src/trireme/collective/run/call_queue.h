@@ -2,13 +2,12 @@
 // waits anyway, else on a thread of the lane's own.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "trireme/base/mutex.h"
 #include "trireme/collective/run/executor.h"
 
 namespace trireme {
@@ -50,14 +49,14 @@ class CallQueue {
   Executor executor_;
   std::uint64_t started_ = 0;  // caller only
   std::atomic<std::uint64_t> finished_{0};
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<Request> queue_;      // guarded by mutex_
-  std::exception_ptr error_;       // guarded by mutex_: of the first call that failed; all later ones fail with it
-  std::uint64_t failed_from_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::deque<Request> queue_ TRIREME_GUARDED_BY(mutex_);
+  std::exception_ptr error_ TRIREME_GUARDED_BY(mutex_);  // of the first call that failed; all later ones fail with it
+  std::uint64_t failed_from_ TRIREME_GUARDED_BY(mutex_) = 0;
   static constexpr std::size_t kRemembered = 1024;
-  std::vector<Times> times_;  // guarded by mutex_: of the last kRemembered queued calls, by ticket
-  std::jthread thread_;       // started with the first queued call
+  std::vector<Times> times_ TRIREME_GUARDED_BY(mutex_);  // of the last kRemembered queued calls, by ticket
+  std::jthread thread_;                                  // started with the first queued call
 };
 
 }  // namespace trireme

@@ -117,8 +117,9 @@ void Messenger::check_front() {
 
 void Messenger::work(std::stop_token stop) {
   net::take_short_turns();
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return !pending_.empty(); }) && !stop.stop_requested()) {
+  MutexLock lock(mutex_);
+  while (changed_.wait(lock, stop, [&]() TRIREME_REQUIRES(mutex_) { return !pending_.empty(); }) &&
+         !stop.stop_requested()) {
     const auto before = pending_.size();
     try {
       progress();

@@ -2,15 +2,14 @@
 // differs is an error that names both, never a wrong match. Started messages move on without being waited for.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <list>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <thread>
 
+#include "trireme/base/mutex.h"
 #include "trireme/collective/run/call_queue.h"
 
 namespace trireme {
@@ -47,34 +46,33 @@ class Messenger {
 
  private:
   // A caller's lock. The thread would often take it again before a caller has woken: it waits while any is on its way.
-  class Turn {
+  class TRIREME_SCOPED_LOCK Turn {
    public:
-    explicit Turn(Messenger& of) : lock_(of.mutex_, std::defer_lock) {
-      of.callers_.fetch_add(1, std::memory_order_relaxed);
-      lock_.lock();
+    explicit Turn(Messenger& of) TRIREME_ACQUIRE(of.mutex_)
+        : lock_((of.callers_.fetch_add(1, std::memory_order_relaxed), of.mutex_)) {
       of.callers_.fetch_sub(1, std::memory_order_relaxed);
     }
-    std::unique_lock<std::mutex>& lock() { return lock_; }
+    ~Turn() TRIREME_RELEASE() {}
+    MutexLock& lock() { return lock_; }
 
    private:
-    std::unique_lock<std::mutex> lock_;
+    MutexLock lock_;
   };
 
   Handle post(Handle operation, std::span<const std::byte> out, std::span<std::byte> in);
-  void progress();
-  void check_front();
-  void fail(std::exception_ptr error);
+  void progress() TRIREME_REQUIRES(mutex_);
+  void check_front() TRIREME_REQUIRES(mutex_);
+  void fail(std::exception_ptr error) TRIREME_REQUIRES(mutex_);
   void work(std::stop_token stop);
 
   net::Transport& transport_;
   const CallQueue::Settings settings_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::atomic<int> callers_ = 0;  // that want the mutex
-  std::condition_variable_any changed_;
-  // All guarded by mutex_.
-  std::unique_ptr<net::Channel> channel_;
-  std::list<Handle> pending_;
-  std::exception_ptr broken_;
+  StoppableCondVar changed_;
+  std::unique_ptr<net::Channel> channel_ TRIREME_GUARDED_BY(mutex_);
+  std::list<Handle> pending_ TRIREME_GUARDED_BY(mutex_);
+  std::exception_ptr broken_ TRIREME_GUARDED_BY(mutex_);
   std::jthread thread_;  // started with the first message
 };
 

@@ -1,9 +1,9 @@
 // Ranks as threads of one process.
 #include <exception>
-#include <mutex>
 #include <thread>
 
 #include "trireme/base/error.h"
+#include "trireme/base/mutex.h"
 #include "trireme/collective/run/communicator_impl.h"
 #include "trireme/net/memory/inproc.h"
 
@@ -15,7 +15,7 @@ void run_threads(int ranks, const std::function<void(Communicator&)>& body, cons
 
 void run_ranks(std::vector<std::unique_ptr<net::Transport>> world, const std::function<void(Communicator&)>& body,
                const Options& options) {
-  std::mutex mutex;
+  Mutex mutex;
   std::exception_ptr cause, consequence;
   auto run = [&](std::unique_ptr<net::Transport> transport) {
     try {
@@ -27,10 +27,10 @@ void run_ranks(std::vector<std::unique_ptr<net::Transport>> world, const std::fu
         throw;
       }
     } catch (const Aborted&) {
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       if (!consequence) consequence = std::current_exception();
     } catch (...) {
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       if (!cause) cause = std::current_exception();
     }
   };

@@ -9,6 +9,7 @@
 #include <optional>
 #include <set>
 
+#include "trireme/data/formats/archive.h"
 #include "trireme/data/formats/formats.h"
 #include "trireme/data/formats/npy.h"
 #include "trireme/data/stored.h"

@@ -1,7 +1,6 @@
-// Arrays of NumPy: .npy, and .npz, which is a ZIP of them.
+// Arrays of NumPy: .npy; .npz is a ZIP of them.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,8 +20,5 @@ struct Array {
 
 // `where` names the array in errors; `bytes` is the whole of it.
 Array parse_npy(const std::filesystem::path& where, std::span<const std::uint8_t> bytes);
-// Those members of a ZIP that are wanted, stored or deflated, their sums checked.
-std::map<std::string, std::vector<std::uint8_t>> read_zip(const std::filesystem::path& path,
-                                                          std::span<const std::string_view> wanted);
 
 }  // namespace trireme::data

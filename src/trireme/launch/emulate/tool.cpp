@@ -2,23 +2,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <poll.h>
-#include <sched.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
-#include <optional>
 #include <string_view>
 
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
+#include "trireme/base/process/child_process.h"
 #include "trireme/launch/program.h"
 
 namespace trireme::launch {
@@ -62,33 +57,6 @@ std::string contents(const net::Fd& file) {
   return std::string(text, got > 0 ? static_cast<std::size_t>(got) : 0);
 }
 
-[[noreturn]] void become_tool(const std::string& path, const net::Fd& network_namespace, const net::Fd& script,
-                              const net::Fd& said) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  const char* arguments[] = {path.c_str(), "-batch", "-", nullptr};
-  bool ready = ::setns(network_namespace.get(), CLONE_NEWNET) == 0 && ::dup2(script.get(), 0) == 0 &&
-               ::dup2(said.get(), 1) == 1 && ::dup2(said.get(), 2) == 2;
-  if (ready) ::execv(path.c_str(), const_cast<char**>(arguments));
-  ::_exit(127);
-}
-
-// Its status as from waitpid; none where SIGCHLD is ignored and so the kernel keeps no status.
-std::optional<int> wait_for_end(pid_t pid, const std::string& name) {
-  net::Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  auto deadline = Deadline::in_seconds(kPatience);
-  pollfd wait{ended.get(), POLLIN, 0};
-  while (ended && ::poll(&wait, 1, deadline.left_ms()) == 0) {
-    ::kill(pid, SIGKILL);
-    ::waitpid(pid, nullptr, 0);
-    throw Error(fmt::format("--hosts: `{}` did not end within {} s", name, kPatience));
-  }
-  int status = 0;
-  while (::waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return std::nullopt;
-  }
-  return status;
-}
-
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // iproute2 ends with "Command failed -:3" for the third command.
@@ -117,12 +85,16 @@ std::string failed_command(const std::string& said, const std::vector<std::strin
 void run_tool(const std::string& name, const net::Fd& network_namespace, const std::vector<std::string>& commands) {
   auto path = find_tool(name);
   net::Fd script = memory_file(fmt::format("{}\n", fmt::join(commands, "\n"))), said = memory_file("");
-  pid_t pid = ::fork();
-  if (pid == 0) become_tool(path, network_namespace, script, said);
-  if (pid < 0) throw Error(fmt::format("cannot start {}: {}", path, std::strerror(errno)));
-  auto status = wait_for_end(pid, name);
+  ChildProcess tool({path, "-batch", "-"}, {.in = script.get(),
+                                            .out = said.get(),
+                                            .err = said.get(),
+                                            .own_group = false,
+                                            .when_we_end = SIGKILL,
+                                            .network_namespace = network_namespace.get()});
+  const auto code = tool.wait(Deadline::in_seconds(kPatience));
+  if (!code) throw Error(fmt::format("--hosts: `{}` did not end within {} s", name, kPatience));
   auto text = contents(said);
-  bool failed = status ? *status != 0 : text.find("Command failed") != std::string::npos;
+  bool failed = *code == ChildProcess::kUnknown ? text.find("Command failed") != std::string::npos : *code != 0;
   if (failed) explain(name, text, commands);
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
+#include "trireme/base/files/atomic_file.h"
 
 namespace trireme::net {
 namespace fs = std::filesystem;
@@ -32,16 +33,10 @@ std::string random_hex() { return to_hex(generate_key()).substr(0, 32); }
 
 void write_rendezvous_file(const fs::path& path, const RendezvousFile& content) {
   std::string text = fmt::format("{}\n{}\n{}\n", kFileTitle, content.address, content.nonce);
-  std::string fresh = path.string() + "." + random_hex();
-  bool good = false;
-  {
-    Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-    good = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-  }
-  if (!good || ::rename(fresh.c_str(), path.c_str()) != 0) {
-    int error = errno;
-    ::unlink(fresh.c_str());
-    throw ConfigError(fmt::format("cannot write rendezvous file {}: {}", path.string(), std::strerror(error)));
+  try {
+    write_atomically(path, text, 0600);
+  } catch (const Error& error) {
+    throw ConfigError(fmt::format("rendezvous file: {}", error.what()));
   }
 }
 

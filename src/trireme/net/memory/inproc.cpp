@@ -1,9 +1,9 @@
 #include "trireme/net/memory/inproc.h"
 
-#include <mutex>
 #include <new>
 #include <unordered_set>
 
+#include "trireme/base/mutex.h"
 #include "trireme/net/memory/memory_transport.h"
 
 namespace trireme::net {
@@ -18,21 +18,21 @@ class Blocks {
   }
   std::byte* allocate(std::size_t bytes) {
     void* block = ::operator new(bytes, std::align_val_t(64));
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     blocks_.insert(block);
     return static_cast<std::byte*>(block);
   }
   void release(std::byte* block) noexcept {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       blocks_.erase(block);
     }
     ::operator delete(block, std::align_val_t(64));
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_set<void*> blocks_;  // guarded by mutex_
+  Mutex mutex_;
+  std::unordered_set<void*> blocks_ TRIREME_GUARDED_BY(mutex_);
 };
 
 class ProcessHeap : public Heap {

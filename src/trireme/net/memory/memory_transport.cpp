@@ -68,7 +68,7 @@ MemoryTransport::~MemoryTransport() {
 
 void MemoryTransport::retire(Retired left) noexcept {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     retired_.push_back(left);
   }
   sweep();
@@ -91,7 +91,7 @@ void MemoryTransport::release(Retired& left) noexcept {
 }
 
 void MemoryTransport::sweep() noexcept {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (Retired& left : retired_) release(left);
   std::erase_if(retired_, [](const Retired& left) { return left.released; });
 }

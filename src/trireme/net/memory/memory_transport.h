@@ -2,10 +2,10 @@
 // (shm). The two differ only in where the memory comes from and in how a death is noticed.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <vector>
 
+#include "trireme/base/mutex.h"
 #include "trireme/net/memory/board.h"
 #include "trireme/net/memory/memory_control.h"
 #include "trireme/net/transport.h"
@@ -59,8 +59,8 @@ class MemoryTransport : public Transport {
   void sweep() noexcept;
 
   Parts parts_;
-  std::mutex mutex_;
-  std::vector<Retired> retired_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Retired> retired_ TRIREME_GUARDED_BY(mutex_);
 };
 
 }  // namespace trireme::net

@@ -41,14 +41,14 @@ std::byte* PlainHeap::allocate(std::size_t bytes) {
     memory = std::aligned_alloc(kLine, size);
   }
   if (!memory) throw Error(fmt::format("this host has no memory left for {} bytes", bytes));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   blocks_.emplace(static_cast<std::byte*>(memory), size);
   return static_cast<std::byte*>(memory);
 }
 
 void PlainHeap::release(std::byte* memory) noexcept {
   if (!memory) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto block = blocks_.find(memory);
   TRIREME_CHECK(block != blocks_.end());
   free_block(memory, block->second);
@@ -57,7 +57,7 @@ void PlainHeap::release(std::byte* memory) noexcept {
 
 bool PlainHeap::contains(const void* memory, std::size_t bytes) const noexcept {
   const auto* begin = static_cast<const std::byte*>(memory);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto after = blocks_.upper_bound(begin);
   if (after == blocks_.begin()) return false;
   auto [start, size] = *std::prev(after);

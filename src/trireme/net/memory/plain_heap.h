@@ -2,8 +2,8 @@
 #pragma once
 #include <cstddef>
 #include <map>
-#include <mutex>
 
+#include "trireme/base/mutex.h"
 #include "trireme/net/transport.h"
 
 namespace trireme::net {
@@ -16,8 +16,8 @@ class PlainHeap final : public Heap {
   bool contains(const void* memory, std::size_t bytes) const noexcept override;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<const std::byte*, std::size_t> blocks_;  // sizes as mapped or allocated
+  mutable Mutex mutex_;
+  std::map<const std::byte*, std::size_t> blocks_ TRIREME_GUARDED_BY(mutex_);  // sizes as mapped or allocated
 };
 
 }  // namespace trireme::net

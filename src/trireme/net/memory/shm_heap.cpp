@@ -84,7 +84,7 @@ void ShmHeap::grow_to(std::size_t bytes) {
 std::byte* ShmHeap::allocate(std::size_t bytes) {
   // Whole pages for large pieces, so that they can be given back one by one.
   auto size = round_up(std::max<std::size_t>(bytes, 1), bytes >= kPage ? kPage : 64);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (auto piece = free_.begin(); piece != free_.end(); ++piece) {
     auto offset = piece->first;
     auto start = size >= kPage ? round_up(offset, kPage) : offset;
@@ -103,7 +103,7 @@ std::byte* ShmHeap::allocate(std::size_t bytes) {
 
 void ShmHeap::release(std::byte* memory) noexcept {
   if (memory == nullptr) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto piece = used_.find(static_cast<std::size_t>(memory - mapping_.base()));
   TRIREME_CHECK(piece != used_.end());
   auto [offset, size] = *piece;

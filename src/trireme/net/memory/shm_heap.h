@@ -2,9 +2,9 @@
 // the file grows as it is used, so no mapping ever moves. Nothing is left when the last process ends.
 #pragma once
 #include <map>
-#include <mutex>
 #include <utility>
 
+#include "trireme/base/mutex.h"
 #include "trireme/net/transport.h"
 
 namespace trireme::net {
@@ -43,15 +43,15 @@ class ShmHeap : public Heap {
   int fd() const { return fd_; }
 
  private:
-  void grow_to(std::size_t bytes);
+  void grow_to(std::size_t bytes) TRIREME_REQUIRES(mutex_);
 
   int fd_;
   Mapping mapping_;
-  std::mutex mutex_;
-  // All guarded by mutex_. Free pieces and pieces in use by offset; free neighbours are always joined.
-  std::map<std::size_t, std::size_t> free_;
-  std::map<std::size_t, std::size_t> used_;
-  std::size_t file_bytes_ = 0;
+  Mutex mutex_;
+  // Free pieces and pieces in use by offset; free neighbours are always joined.
+  std::map<std::size_t, std::size_t> free_ TRIREME_GUARDED_BY(mutex_);
+  std::map<std::size_t, std::size_t> used_ TRIREME_GUARDED_BY(mutex_);
+  std::size_t file_bytes_ TRIREME_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace trireme::net

@@ -43,10 +43,10 @@ Control::Control(int rank, int ranks, const Session& session, Fd listener, Liste
 
 Control::~Control() {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (Peer& peer : peers_) queue(peer, FrameKind::goodbye, {});
     wake();
-    wait(lock, Deadline::in(kFarewell), [&] {
+    wait(lock, Deadline::in(kFarewell), [&]() TRIREME_REQUIRES(mutex_) {
       return std::none_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return !peer.out.empty(); });
     });
   }
@@ -68,7 +68,7 @@ void Control::run(std::stop_token stop) {
     std::size_t links = set.size();
     ranks.clear();
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       for (int rank = 0; rank < ranks_; ++rank) {
         const Peer& peer = peers_[static_cast<std::size_t>(rank)];
         if (peer.state != Peer::State::here) continue;
@@ -87,7 +87,7 @@ void Control::run(std::stop_token stop) {
     }
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       if (set[links + i].revents == 0) continue;
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       Peer& peer = peers_[static_cast<std::size_t>(ranks[i])];
       if (set[links + i].revents & POLLOUT) flush(peer);
       if (peer.state == Peer::State::here && (set[links + i].revents & ~POLLOUT)) receive(ranks[i]);
@@ -96,7 +96,7 @@ void Control::run(std::stop_token stop) {
 }
 
 Verdict Control::admit(const Link& link) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (link.purpose == Purpose::control) {
     bool absent = peers_[static_cast<std::size_t>(link.from)].state == Peer::State::absent;
     return absent ? Verdict::accepted : Verdict::rank_taken;
@@ -105,7 +105,7 @@ Verdict Control::admit(const Link& link) {
 }
 
 void Control::seat(const Link& link, Fd fd) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (link.purpose == Purpose::control) {
     install(link.from, std::move(fd));
   } else {
@@ -116,14 +116,14 @@ void Control::seat(const Link& link, Fd fd) {
 }
 
 void Control::report(const std::string& line) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (++refused_ > kMostReports) return;
   refusals_.push_back(line);
   std::fprintf(stderr, "trireme: rank %d %s\n", rank_, line.c_str());
 }
 
 void Control::add(int peer, Fd fd) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   install(peer, std::move(fd));
   wake();
 }
@@ -137,7 +137,7 @@ void Control::install(int peer, Fd fd) {
 }
 
 void Control::tell(int peer, FrameKind kind, std::string_view payload) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   queue(peers_[static_cast<std::size_t>(peer)], kind, payload);
   wake();
 }
@@ -149,7 +149,7 @@ void Control::queue(Peer& peer, FrameKind kind, std::string_view payload) {
   header.length = payload.size();
   header.sequence = peer.sent++;
   if (kind == FrameKind::pong) {
-    std::lock_guard lock(doing_mutex_);
+    MutexLock lock(doing_mutex_);
     header.call = call_;
     header.flags = in_call_ ? kInCall : 0;
   }
@@ -239,7 +239,7 @@ void Control::abort(std::string_view why) noexcept {
     for (char& c : text) {
       if (c == '\n' || c == '\r') c = ' ';
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     failure_->aborted(fmt::format("this rank ({}) gave up: {}", rank_, text));
     if (std::exchange(abort_sent_, true)) return;
     for (Peer& peer : peers_) queue(peer, FrameKind::abort, text);
@@ -251,13 +251,13 @@ void Control::abort(std::string_view why) noexcept {
 }
 
 void Control::enter(const CallId& call) noexcept {
-  std::lock_guard lock(doing_mutex_);
+  MutexLock lock(doing_mutex_);
   call_ = call;
   in_call_ = true;
 }
 
 void Control::leave() noexcept {
-  std::lock_guard lock(doing_mutex_);
+  MutexLock lock(doing_mutex_);
   in_call_ = false;
 }
 

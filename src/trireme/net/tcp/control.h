@@ -1,18 +1,17 @@
 // One control connection to every peer, and one thread that watches them all: it sleeps in poll until a peer asks what
 // we do, gives up, leaves or dies, or until somebody connects to its listener. Collectives never pass here.
 #pragma once
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "trireme/base/mutex.h"
 #include "trireme/net/failure.h"
 #include "trireme/net/join/auth.h"
 #include "trireme/net/join/listener.h"
@@ -65,17 +64,18 @@ class Control {
   Verdict admit(const Link& link);
   void seat(const Link& link, Fd fd);
   void report(const std::string& line);
-  // The following with mutex_ held.
-  void install(int peer, Fd fd);
-  void queue(Peer& peer, FrameKind kind, std::string_view payload);
-  void flush(Peer& peer);
-  void receive(int rank);
-  void handle(int rank, const FrameReader::Frame& frame);
-  void lose(int rank, const std::string& how);
+  void install(int peer, Fd fd) TRIREME_REQUIRES(mutex_);
+  void queue(Peer& peer, FrameKind kind, std::string_view payload) TRIREME_REQUIRES(mutex_);
+  void flush(Peer& peer) TRIREME_REQUIRES(mutex_);
+  void receive(int rank) TRIREME_REQUIRES(mutex_);
+  void handle(int rank, const FrameReader::Frame& frame) TRIREME_REQUIRES(mutex_);
+  void lose(int rank, const std::string& how) TRIREME_REQUIRES(mutex_);
   // Until `done` holds; false when the deadline passed first.
-  bool wait(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& done);
+  bool wait(MutexLock& lock, Deadline deadline, const std::function<bool()>& done) TRIREME_REQUIRES(mutex_);
   // Until no rank is missing; throws when the world breaks, or Timeout that says `what` the missing ones did not do.
-  void wait_all(Deadline deadline, std::string_view what, const std::function<bool(int rank)>& missing);
+  // `missing` is asked with mutex_ held.
+  void wait_all(Deadline deadline, std::string_view what, const std::function<bool(int rank)>& missing)
+      TRIREME_EXCLUDES(mutex_);
 
   const int rank_, ranks_;
   const Session session_;
@@ -83,18 +83,18 @@ class Control {
   const Fd wake_;
   std::unique_ptr<Listener> listener_;  // the thread's alone
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<Peer> peers_;  // by world rank; our own is unused
-  std::map<std::pair<std::uint64_t, int>, Fd> arrivals_;
-  std::string contacts_;
-  std::vector<std::string> refusals_;  // the first few
-  std::size_t refused_ = 0;
-  bool abort_sent_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<Peer> peers_ TRIREME_GUARDED_BY(mutex_);  // by world rank; our own is unused
+  std::map<std::pair<std::uint64_t, int>, Fd> arrivals_ TRIREME_GUARDED_BY(mutex_);
+  std::string contacts_ TRIREME_GUARDED_BY(mutex_);
+  std::vector<std::string> refusals_ TRIREME_GUARDED_BY(mutex_);  // the first few
+  std::size_t refused_ TRIREME_GUARDED_BY(mutex_) = 0;
+  bool abort_sent_ TRIREME_GUARDED_BY(mutex_) = false;
 
-  std::mutex doing_mutex_;  // taken last
-  CallId call_{.what = CallId::kNone};
-  bool in_call_ = false;
+  Mutex doing_mutex_ TRIREME_ACQUIRED_AFTER(mutex_);
+  CallId call_ TRIREME_GUARDED_BY(doing_mutex_){.what = CallId::kNone};
+  bool in_call_ TRIREME_GUARDED_BY(doing_mutex_) = false;
 
   std::jthread thread_;
 };

@@ -12,12 +12,12 @@ constexpr std::uint64_t kMostPings = 64;  // unanswered, to one peer
 
 }  // namespace
 
-bool Control::wait(std::unique_lock<std::mutex>& lock, Deadline deadline, const std::function<bool()>& done) {
+bool Control::wait(MutexLock& lock, Deadline deadline, const std::function<bool()>& done) {
   return changed_.wait_until(lock, Clock::now() + deadline.left(), done);
 }
 
 void Control::wait_all(Deadline deadline, std::string_view what, const std::function<bool(int)>& missing) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<int> absent;
   bool complete = wait(lock, deadline, [&] {
     absent.clear();
@@ -36,34 +36,36 @@ void Control::wait_all(Deadline deadline, std::string_view what, const std::func
 
 std::vector<std::string> Control::gather_contacts(Deadline deadline) {
   wait_all(deadline, "come to the rendezvous",
-           [&](int rank) { return peers_[static_cast<std::size_t>(rank)].contact.empty(); });
-  std::lock_guard lock(mutex_);
+           [&](int rank) TRIREME_REQUIRES(mutex_) { return peers_[static_cast<std::size_t>(rank)].contact.empty(); });
+  MutexLock lock(mutex_);
   std::vector<std::string> contacts;
   for (const Peer& peer : peers_) contacts.push_back(peer.contact);
   return contacts;
 }
 
 std::string Control::wait_contacts(Deadline deadline) {
-  wait_all(deadline, "see the whole world arrive", [&](int rank) { return rank == 0 && contacts_.empty(); });
-  std::lock_guard lock(mutex_);
+  wait_all(deadline, "see the whole world arrive",
+           [&](int rank) TRIREME_REQUIRES(mutex_) { return rank == 0 && contacts_.empty(); });
+  MutexLock lock(mutex_);
   return contacts_;
 }
 
 void Control::wait_links(Deadline deadline) {
-  wait_all(deadline, fmt::format("connect to rank {}", rank_),
-           [&](int rank) { return peers_[static_cast<std::size_t>(rank)].state == Peer::State::absent; });
+  wait_all(deadline, fmt::format("connect to rank {}", rank_), [&](int rank) TRIREME_REQUIRES(mutex_) {
+    return peers_[static_cast<std::size_t>(rank)].state == Peer::State::absent;
+  });
 }
 
 Fd Control::take(std::uint64_t channel, int peer, Deadline deadline) {
   auto key = std::make_pair(channel, peer);
   wait_all(deadline, fmt::format("open channel {} with rank {}", channel, rank_),
-           [&](int rank) { return rank == peer && !arrivals_.contains(key); });
-  std::lock_guard lock(mutex_);
+           [&](int rank) TRIREME_REQUIRES(mutex_) { return rank == peer && !arrivals_.contains(key); });
+  MutexLock lock(mutex_);
   return std::move(arrivals_.extract(key).mapped());
 }
 
 std::vector<PeerState> Control::survey(Deadline deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<std::uint64_t> due(peers_.size(), 0);
   for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
     Peer& peer = peers_[rank];
@@ -75,8 +77,8 @@ std::vector<PeerState> Control::survey(Deadline deadline) {
     due[rank] = peer.pings;
   }
   wake();
-  auto answered = [&](std::size_t rank) { return peers_[rank].pongs >= due[rank]; };
-  wait(lock, deadline, [&] {
+  auto answered = [&](std::size_t rank) TRIREME_REQUIRES(mutex_) { return peers_[rank].pongs >= due[rank]; };
+  wait(lock, deadline, [&]() TRIREME_REQUIRES(mutex_) {
     for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
       if (peers_[rank].state == Peer::State::here && !answered(rank)) return false;
     }
@@ -90,7 +92,7 @@ std::vector<PeerState> Control::survey(Deadline deadline) {
     if (!answered(rank)) states[rank].life = PeerState::Life::silent;
     if (peer.state != Peer::State::here) states[rank].life = PeerState::Life::dead;
   }
-  std::lock_guard doing(doing_mutex_);
+  MutexLock doing(doing_mutex_);
   states[static_cast<std::size_t>(rank_)] = {PeerState::Life::answers, call_, in_call_};
   return states;
 }

@@ -5,22 +5,22 @@
 #include <cstring>
 
 #include "trireme/base/error.h"
-#include "trireme/base/files/crc32c.h"
+#include "trireme/base/files/checksum.h"
 
 namespace trireme::net {
 namespace {
 
-constexpr std::size_t kSealed = offsetof(FrameHeader, header_crc);
+constexpr std::size_t kSealed = offsetof(FrameHeader, header_sum);
 constexpr std::uint16_t kKnownFlags = kPayloadChecked | kInCall;
 
 }  // namespace
 
-void seal(FrameHeader& header) { header.header_crc = crc32c(&header, kSealed); }
+void seal(FrameHeader& header) { header.header_sum = checksum32(&header, kSealed); }
 
 std::string_view fault_of(const FrameHeader& header) {
   if (header.magic != FrameHeader::kMagic) return "does not begin a frame";
   if (header.version != FrameHeader::kVersion) return "is of another version of the protocol";
-  if (header.header_crc != crc32c(&header, kSealed)) return "has a wrong checksum";
+  if (header.header_sum != checksum32(&header, kSealed)) return "has a wrong checksum";
   if (static_cast<std::uint8_t>(header.kind) >= kFrameKinds) return "is of an unknown kind";
   if ((header.flags & ~kKnownFlags) != 0) return "has unknown flags";
   if (header.length > FrameHeader::kLongest) return "claims an impossible length";
@@ -72,7 +72,7 @@ std::optional<FrameReader::Frame> FrameReader::filled(std::size_t bytes) {
     if (header.length > 0) return std::nullopt;
   }
   const std::byte* payload = buffer_.data() + kHeaderBytes;
-  if ((header.flags & kPayloadChecked) && crc32c(payload, header.length) != header.payload_crc) {
+  if ((header.flags & kPayloadChecked) && checksum32(payload, header.length) != header.payload_sum) {
     throw ProtocolError("a control frame's payload has a wrong checksum");
   }
   state_ = State::complete;

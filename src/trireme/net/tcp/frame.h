@@ -1,7 +1,8 @@
 // What travels on an authenticated connection: a header of 56 bytes, then `length` bytes. Little-endian.
 //
 //   offset  0 magic "TRI\n"   4 version   5 kind   6 flags   8 CallId (24 bytes)   32 length   40 sequence
-//          48 CRC-32C of the payload (with kPayloadChecked, else 0)   52 CRC-32C of the 52 bytes before
+//          48 checksum of the payload (with kPayloadChecked, else 0)   52 checksum of the 52 bytes before
+// Checksums are the lower 32 bits of XXH3; version 1 had CRC-32C in their places.
 // The header's checksum is always there. Sequence counts the frames of one connection and direction from 0.
 #pragma once
 #include <array>
@@ -36,7 +37,7 @@ inline constexpr std::uint16_t kInCall = 2;
 
 struct FrameHeader {
   static constexpr std::uint32_t kMagic = 0x0a495254;
-  static constexpr std::uint8_t kVersion = 1;
+  static constexpr std::uint8_t kVersion = 2;
   static constexpr std::uint64_t kLongest = std::uint64_t{1} << 40;
 
   std::uint32_t magic = kMagic;
@@ -46,8 +47,8 @@ struct FrameHeader {
   CallId call;
   std::uint64_t length = 0;
   std::uint64_t sequence = 0;
-  std::uint32_t payload_crc = 0;
-  std::uint32_t header_crc = 0;
+  std::uint32_t payload_sum = 0;
+  std::uint32_t header_sum = 0;
 };
 inline constexpr std::size_t kHeaderBytes = 56;
 static_assert(sizeof(FrameHeader) == kHeaderBytes);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "trireme/base/error.h"
-#include "trireme/base/files/crc32c.h"
+#include "trireme/base/files/checksum.h"
 #include "trireme/net/call.h"
 
 namespace trireme::net {
@@ -90,7 +90,7 @@ bool TcpChannel::push(Peer& peer) {
       peer.out = FrameHeader{.call = message.call, .length = message.bytes.size(), .sequence = peer.next_out++};
       if (payload_checksum_) {
         peer.out.flags = kPayloadChecked;
-        peer.out.payload_crc = crc32c(message.bytes.data(), message.bytes.size());
+        peer.out.payload_sum = checksum32(message.bytes.data(), message.bytes.size());
       }
       seal(peer.out);
       peer.begun = true;
@@ -185,7 +185,7 @@ void TcpChannel::begin_message(Peer& peer) {
   peer.known = true;
   peer.received = 0;
   peer.carried = 0;
-  peer.crc = 0;
+  if (peer.in.flags & kPayloadChecked) peer.sum.reset();
 }
 
 void TcpChannel::take_buffered(Peer& peer) {
@@ -198,7 +198,7 @@ void TcpChannel::take_buffered(Peer& peer) {
     return reduce_scratch(peer, bytes);
   }
   std::memcpy(sink.to + peer.received, from, bytes);
-  if (peer.in.flags & kPayloadChecked) peer.crc = crc32c(from, bytes, peer.crc);
+  if (peer.in.flags & kPayloadChecked) peer.sum.add(from, bytes);
   peer.received += bytes;
 }
 
@@ -212,7 +212,7 @@ bool TcpChannel::read_payload(Peer& peer) {
   }
   std::byte* to = sink.to + peer.received;
   ssize_t got = read(peer, to, std::min(left, kTurn));
-  if (peer.in.flags & kPayloadChecked) peer.crc = crc32c(to, static_cast<std::size_t>(got), peer.crc);
+  if (peer.in.flags & kPayloadChecked) peer.sum.add(to, static_cast<std::size_t>(got));
   peer.received += static_cast<std::size_t>(got);
   return got > 0;
 }
@@ -228,7 +228,7 @@ std::byte* TcpChannel::scratch() {
 // `fresh` bytes lie in the scratch behind room for those carried over: reduces whole pieces, carries the rest.
 void TcpChannel::reduce_scratch(Peer& peer, std::size_t fresh) {
   const Sink& sink = peer.recvs.front().sink;
-  if (peer.in.flags & kPayloadChecked) peer.crc = crc32c(scratch_ + peer.carried, fresh, peer.crc);
+  if (peer.in.flags & kPayloadChecked) peer.sum.add(scratch_ + peer.carried, fresh);
   std::memcpy(scratch_, peer.carry.data(), peer.carried);
   std::size_t held = peer.carried + fresh;
   std::byte* into = sink.to + (peer.received - peer.carried);
@@ -241,7 +241,7 @@ void TcpChannel::reduce_scratch(Peer& peer, std::size_t fresh) {
 
 void TcpChannel::end_message(Peer& peer) {
   const Incoming& posted = peer.recvs.front();
-  if ((peer.in.flags & kPayloadChecked) && peer.crc != peer.in.payload_crc) {
+  if ((peer.in.flags & kPayloadChecked) && static_cast<std::uint32_t>(peer.sum.value()) != peer.in.payload_sum) {
     throw ProtocolError(fmt::format("{} bytes from rank {} in {} arrived with a wrong checksum", peer.in.length,
                                     peer.world_rank, describe(posted.call)));
   }

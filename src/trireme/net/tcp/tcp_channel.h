@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "trireme/base/files/checksum.h"
 #include "trireme/net/failure.h"
 #include "trireme/net/queue.h"
 #include "trireme/net/socket.h"
@@ -60,7 +61,7 @@ class TcpChannel final : public Channel {
     FrameHeader in;  // of recvs.front(), once known
     bool known = false;
     std::size_t received = 0;  // bytes of payload that left the stream
-    std::uint32_t crc = 0;     // of these
+    Checksum sum;              // of these, where the frame is checked
     std::uint64_t next_in = 0;
     // Bytes read ahead of need: [begin, end) of buffer.
     std::unique_ptr<std::byte[]> buffer;

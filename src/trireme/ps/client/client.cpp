@@ -53,23 +53,23 @@ ServerState Client::pull_state(Deadline deadline) {
 }
 
 std::uint64_t Client::count() const {
-  std::lock_guard lock(impl_->mutex_);
+  MutexLock lock(impl_->mutex_);
   return impl_->view_.layout.count();
 }
 std::uint64_t Client::clock() const {
-  std::lock_guard lock(impl_->mutex_);
+  MutexLock lock(impl_->mutex_);
   return impl_->clock_;
 }
 bool Client::joined_late() const {
-  std::lock_guard lock(impl_->mutex_);
+  MutexLock lock(impl_->mutex_);
   return impl_->late_;
 }
 std::size_t Client::live_workers() const {
-  std::lock_guard lock(impl_->mutex_);
+  MutexLock lock(impl_->mutex_);
   return impl_->view_.workers.size();
 }
 WorkerId Client::first_worker() const {
-  std::lock_guard lock(impl_->mutex_);
+  MutexLock lock(impl_->mutex_);
   WorkerId first = kNobody;
   for (const auto& worker : impl_->view_.workers) {
     if (worker.initial) first = std::min(first, worker.id);
@@ -77,11 +77,11 @@ WorkerId Client::first_worker() const {
   return first;
 }
 std::string Client::stopped() const {
-  std::lock_guard lock(impl_->mutex_);
+  MutexLock lock(impl_->mutex_);
   return impl_->view_.stop;
 }
 std::uint64_t Client::bytes_moved() const {
-  std::lock_guard lock(impl_->mutex_);
+  MutexLock lock(impl_->mutex_);
   return impl_->bytes_moved_;
 }
 

@@ -22,8 +22,9 @@ Client::Impl::Impl(ClientOptions options)
   coordinator_ = link.id();
   link.send(header(Kind::hello), Packer().put(Role::worker).put<std::int32_t>(options_.rank).take());
   thread_ = std::jthread([this](std::stop_token stop) { loop_.run(stop); });
-  std::unique_lock lock(mutex_);
-  if (!changed_.wait_for(lock, deadline.left(), [&] { return welcomed_ || !failure_.empty(); })) {
+  MutexLock lock(mutex_);
+  if (!changed_.wait_for(lock, deadline.left(),
+                         [&]() TRIREME_REQUIRES(mutex_) { return welcomed_ || !failure_.empty(); })) {
     throw Timeout(-1, fmt::format("the coordinator at {} does not let this worker in", options_.at));
   }
   throw_if_failed();
@@ -31,11 +32,11 @@ Client::Impl::Impl(ClientOptions options)
 
 Client::Impl::~Impl() {
   {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (failure_.empty()) {
       to_coordinator_.emplace_back(header(Kind::leave), "");
       loop_.wake();
-      changed_.wait_for(lock, 2s, [&] { return left_ || !failure_.empty(); });
+      changed_.wait_for(lock, 2s, [&]() TRIREME_REQUIRES(mutex_) { return left_ || !failure_.empty(); });
     }
   }
   thread_.request_stop();
@@ -47,7 +48,7 @@ void Client::Impl::throw_if_failed() const {
 }
 
 void Client::Impl::check_size(std::size_t count) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!declared_) throw ConfigError("declare the model to the parameter server first");
   if (count != view_.layout.count()) {
     throw ConfigError(fmt::format("{} elements were given to the parameter server, but the model has {}", count,
@@ -75,8 +76,10 @@ void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, 
   bool given = false;
   while (true) {
     {
-      std::unique_lock lock(mutex_);
-      auto progress = [&] { return !failure_.empty() || view_.ready || (view_.initialiser == id_ && !given); };
+      MutexLock lock(mutex_);
+      auto progress = [&]() TRIREME_REQUIRES(mutex_) {
+        return !failure_.empty() || view_.ready || (view_.initialiser == id_ && !given);
+      };
       if (!changed_.wait_for(lock, deadline.left(), progress)) {
         throw Timeout(-1, fmt::format("worker {}: the job did not begin within {:g} s: {} servers and {} workers are "
                                       "there",
@@ -94,23 +97,23 @@ void Client::Impl::declare(const JobSpec& spec, std::span<const float> initial, 
     tell(Kind::initialised, {});
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!rules.none()) {
       codes_ = std::make_shared<WorkerCodes>(view_.layout, rules, spec.compression, id_, view_.workers.size());
     }
     declared_ = true;
+    if (!late_) return;
   }
-  if (!late_) return;
   // Where the others are.
   Operation look;
   look.kind = Operation::Kind::look;
   std::uint64_t minimum = wait(submit(std::move(look)), deadline).minimum;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   clock_ = minimum;
 }
 
 std::shared_ptr<WorkerCodes> Client::Impl::codes() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return codes_;
 }
 
@@ -119,7 +122,7 @@ std::uint64_t Client::Impl::submit_push(Operation operation) {
   const auto codes = this->codes();
   operation.outcome.pushed = operation.from.size_bytes();
   if (!codes) return submit(std::move(operation));
-  const std::scoped_lock lock(encoding_);
+  const MutexLock lock(encoding_);
   operation.encoded = codes->encode(operation.from);
   operation.outcome.pushed = operation.encoded.begins.back();
   operation.from = {};
@@ -152,7 +155,7 @@ void Client::Impl::cut(Operation& operation, const Layout& layout, std::span<con
 }
 
 std::uint64_t Client::Impl::submit(Operation operation) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   throw_if_failed();
   operation.id = next_id_++;
   if (operation.kind == Operation::Kind::push) {
@@ -176,7 +179,7 @@ Client::Impl::Operation* Client::Impl::find(std::uint64_t id) {
 }
 
 bool Client::Impl::done(std::uint64_t id) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   throw_if_failed();
   Operation* operation = find(id);
   return !operation || operation->left == 0;
@@ -198,14 +201,15 @@ std::string Client::Impl::describe_wait(const Operation& operation) const {
 }
 
 Client::Impl::Operation Client::Impl::wait(std::uint64_t id, Deadline deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   Operation* operation = find(id);
   if (!operation) throw ConfigError("a ticket of the parameter server was waited for twice");
-  if (!changed_.wait_for(lock, deadline.left(), [&] { return operation->left == 0 || !failure_.empty(); })) {
+  if (!changed_.wait_for(lock, deadline.left(),
+                         [&]() TRIREME_REQUIRES(mutex_) { return operation->left == 0 || !failure_.empty(); })) {
     std::string why = fmt::format("{} (waited {:g} s)", describe_wait(*operation), deadline.span_seconds());
     operation->given_up = true;
     loop_.wake();
-    changed_.wait_for(lock, 10s, [&] { return find(id) == nullptr; });
+    changed_.wait_for(lock, 10s, [&]() TRIREME_REQUIRES(mutex_) { return find(id) == nullptr; });
     throw Timeout(-1, why);
   }
   if (operation->left > 0) throw_if_failed();
@@ -216,21 +220,22 @@ Client::Impl::Operation Client::Impl::wait(std::uint64_t id, Deadline deadline) 
 }
 
 void Client::Impl::tell(Kind kind, std::string body) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   throw_if_failed();
   to_coordinator_.emplace_back(header(kind), std::move(body));
   loop_.wake();
 }
 
 std::string Client::Impl::call(Kind kind, std::string body, Deadline deadline) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   throw_if_failed();
   std::uint64_t id = next_id_++;
   calls_[id];
   to_coordinator_.emplace_back(header(kind, id), std::move(body));
   loop_.wake();
   // The coordinator knows who is missing, and says so when the time is over.
-  changed_.wait_for(lock, deadline.left() + 500ms, [&] { return calls_[id].done || !failure_.empty(); });
+  changed_.wait_for(lock, deadline.left() + 500ms,
+                    [&]() TRIREME_REQUIRES(mutex_) { return calls_[id].done || !failure_.empty(); });
   Call call = std::move(calls_[id]);
   calls_.erase(id);
   throw_if_failed();

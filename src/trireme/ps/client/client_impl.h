@@ -1,13 +1,12 @@
 // A worker's end. One thread owns the connections; callers queue operations and wait. Invariant: of one shard, no
 // operation is sent before every earlier one was; so a server sees a worker's pushes in order, whatever is sent again.
 #pragma once
-#include <condition_variable>
 #include <functional>
 #include <list>
 #include <map>
-#include <mutex>
 #include <thread>
 
+#include "trireme/base/mutex.h"
 #include "trireme/ps/client/client.h"
 #include "trireme/ps/client/worker_codes.h"
 #include "trireme/ps/memory.h"
@@ -64,21 +63,22 @@ class Client::Impl {
   // Null in a job without compression.
   std::shared_ptr<WorkerCodes> codes() const;
   View view() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return view_;
   }
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // All of the following are guarded by mutex_.
-  View view_;
-  std::uint64_t pushes_ = 0, clock_ = 0;
-  bool late_ = false;
-  std::uint64_t bytes_moved_ = 0;
-  bool declared_ = false;
-  std::shared_ptr<WorkerCodes> codes_;  // the pointer; its encode() is guarded by encoding_, its take() is the thread's
-  WorkerMemory memory_;                 // safe by itself
-  std::mutex encoding_;                 // taken before mutex_
+  mutable Mutex mutex_;
+  CondVar changed_;
+  View view_ TRIREME_GUARDED_BY(mutex_);
+  std::uint64_t pushes_ TRIREME_GUARDED_BY(mutex_) = 0;
+  std::uint64_t clock_ TRIREME_GUARDED_BY(mutex_) = 0;
+  bool late_ TRIREME_GUARDED_BY(mutex_) = false;
+  std::uint64_t bytes_moved_ TRIREME_GUARDED_BY(mutex_) = 0;
+  bool declared_ TRIREME_GUARDED_BY(mutex_) = false;
+  // The pointer; its encode() is guarded by encoding_, its take() is the thread's.
+  std::shared_ptr<WorkerCodes> codes_ TRIREME_GUARDED_BY(mutex_);
+  WorkerMemory memory_;  // safe by itself
+  Mutex encoding_ TRIREME_ACQUIRED_BEFORE(mutex_);
 
  private:
   struct Request {
@@ -95,27 +95,28 @@ class Client::Impl {
   void frame(Link& link, Frame& frame);
   void closed(Link& link, const std::string& why);
   Duration tick();
-  void from_coordinator(Frame& frame);
-  void from_server(Frame& frame);
-  void take_values(Operation& operation, Frame& frame);
-  void take_differences(Operation& operation, const ValuesBody& body, const Frame& frame);
-  void set_view(View view);
-  void fail(const std::string& why);
-  // With mutex_ held.
-  void pump();
-  void take_back(std::uint64_t link);
-  void hang_up(std::uint64_t link);
-  void drop_given_up();
-  Operation* find(std::uint64_t id);
-  void finish(Operation& operation, const std::vector<std::uint32_t>& shards);
-  void throw_if_failed() const;
-  std::string describe_wait(const Operation& operation) const;
-  Header header(Kind kind, std::uint64_t request = 0) const;
-  // client_send.cpp, with mutex_ held.
-  Link* link_to(ServerId server);
-  void send(Operation& operation, ServerId server, const std::vector<std::uint32_t>& shards);
-  void send_push(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
-  void send_pull(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards);
+  void from_coordinator(Frame& frame) TRIREME_REQUIRES(mutex_);
+  void from_server(Frame& frame) TRIREME_REQUIRES(mutex_);
+  void take_values(Operation& operation, Frame& frame) TRIREME_REQUIRES(mutex_);
+  void take_differences(Operation& operation, const ValuesBody& body, const Frame& frame) TRIREME_REQUIRES(mutex_);
+  void set_view(View view) TRIREME_REQUIRES(mutex_);
+  void fail(const std::string& why) TRIREME_REQUIRES(mutex_);
+  void pump() TRIREME_REQUIRES(mutex_);
+  void take_back(std::uint64_t link) TRIREME_REQUIRES(mutex_);
+  void hang_up(std::uint64_t link) TRIREME_REQUIRES(mutex_);
+  void drop_given_up() TRIREME_REQUIRES(mutex_);
+  Operation* find(std::uint64_t id) TRIREME_REQUIRES(mutex_);
+  void finish(Operation& operation, const std::vector<std::uint32_t>& shards) TRIREME_REQUIRES(mutex_);
+  void throw_if_failed() const TRIREME_REQUIRES(mutex_);
+  std::string describe_wait(const Operation& operation) const TRIREME_REQUIRES(mutex_);
+  Header header(Kind kind, std::uint64_t request = 0) const TRIREME_REQUIRES(mutex_);
+  // client_send.cpp
+  Link* link_to(ServerId server) TRIREME_REQUIRES(mutex_);
+  void send(Operation& operation, ServerId server, const std::vector<std::uint32_t>& shards) TRIREME_REQUIRES(mutex_);
+  void send_push(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards)
+      TRIREME_REQUIRES(mutex_);
+  void send_pull(Operation& operation, Link& link, std::uint64_t request, const std::vector<std::uint32_t>& shards)
+      TRIREME_REQUIRES(mutex_);
 
   ClientOptions options_;
   WorkerId id_ = kNobody;  // constant once welcomed
@@ -125,16 +126,17 @@ class Client::Impl {
   std::uint64_t coordinator_ = 0;
   std::map<ServerId, std::uint64_t> server_links_;
   Clock::time_point last_beat_{}, next_call_{};
-  // Guarded by mutex_.
-  bool welcomed_ = false, left_ = false;
-  bool finished_ = false;  // an operation was, of which nobody was told yet
-  std::string failure_;
-  std::list<Operation> operations_;  // oldest first; until they are waited for
-  std::uint64_t next_id_ = 1;
-  std::map<std::uint64_t, Request> requests_;
-  std::map<std::uint64_t, Call> calls_;
-  std::vector<std::pair<Header, std::string>> to_coordinator_;
-  std::vector<std::uint64_t> read_version_, read_applied_;  // by shard
+  bool welcomed_ TRIREME_GUARDED_BY(mutex_) = false;
+  bool left_ TRIREME_GUARDED_BY(mutex_) = false;
+  bool finished_ TRIREME_GUARDED_BY(mutex_) = false;  // an operation was, of which nobody was told yet
+  std::string failure_ TRIREME_GUARDED_BY(mutex_);
+  std::list<Operation> operations_ TRIREME_GUARDED_BY(mutex_);  // oldest first; until they are waited for
+  std::uint64_t next_id_ TRIREME_GUARDED_BY(mutex_) = 1;
+  std::map<std::uint64_t, Request> requests_ TRIREME_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Call> calls_ TRIREME_GUARDED_BY(mutex_);
+  std::vector<std::pair<Header, std::string>> to_coordinator_ TRIREME_GUARDED_BY(mutex_);
+  std::vector<std::uint64_t> read_version_ TRIREME_GUARDED_BY(mutex_);  // by shard
+  std::vector<std::uint64_t> read_applied_ TRIREME_GUARDED_BY(mutex_);  // by shard
 
   std::jthread thread_;
 };

@@ -54,7 +54,7 @@ void Client::Impl::drop_given_up() {
 }
 
 Sink Client::Impl::place(const Header& head) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto most = codes_ ? codes_->longest_answer() : view_.layout.count() * sizeof(float);
   if (head.kind != Kind::values || head.payload > most) {
     throw ProtocolError("a payload that no worker expects");
@@ -75,7 +75,7 @@ Sink Client::Impl::place(const Header& head) {
 }
 
 void Client::Impl::frame(Link& link, Frame& frame) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (link.id() == coordinator_) {
     from_coordinator(frame);
   } else {
@@ -198,7 +198,7 @@ void Client::Impl::take_differences(Operation& operation, const ValuesBody& body
 }
 
 void Client::Impl::closed(Link& link, const std::string& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (link.id() == coordinator_) {
     return fail(fmt::format("worker {}: the coordinator of the parameter server is gone ({})", id_, why));
   }
@@ -220,7 +220,7 @@ void Client::Impl::take_back(std::uint64_t link) {
 }
 
 Duration Client::Impl::tick() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   // Once for all that came together: a push and its pull are waited for by the same thread.
   if (std::exchange(finished_, false)) changed_.notify_all();
   Link* coordinator = loop_.find(coordinator_);

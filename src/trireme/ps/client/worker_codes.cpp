@@ -45,7 +45,7 @@ WorkerCodes::Message WorkerCodes::encode(std::span<const float> gradient) {
   }
   double carried = 0;
   for (const Coder& coder : gradients_) carried += look ? coder.carried() : 0;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   report_.bytes_before += coded.bytes_before;
   report_.bytes_after += coded.bytes_after;
   report_.encode_s += now_seconds() - begin;
@@ -70,7 +70,7 @@ std::span<const float> WorkerCodes::take(std::size_t shard, std::uint64_t base, 
     const double begin = now_seconds();
     Coded coded;
     differences_[shard].decode(bytes, weights, &coded);
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     report_.bytes_before += coded.bytes_before;
     report_.bytes_after += coded.bytes_after;
     report_.decode_s += now_seconds() - begin;
@@ -80,7 +80,7 @@ std::span<const float> WorkerCodes::take(std::size_t shard, std::uint64_t base, 
 }
 
 CompressionReport WorkerCodes::report() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto report = report_;
   if (looked_at_ > 0) report.error /= static_cast<double>(looked_at_);
   return report;

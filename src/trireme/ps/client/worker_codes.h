@@ -1,7 +1,7 @@
 // A worker's end of compression: the codecs of its gradients, and what it has of the weights.
 #pragma once
-#include <mutex>
 
+#include "trireme/base/mutex.h"
 #include "trireme/ps/client/client.h"
 #include "trireme/ps/coder.h"
 
@@ -43,9 +43,9 @@ class WorkerCodes {
   std::vector<std::uint64_t> has_;  // by shard
   std::uint64_t pushes_ = 0;
 
-  mutable std::mutex mutex_;
-  CompressionReport report_;  // guarded by mutex_; its error is the sum over the pushes looked at
-  std::uint64_t looked_at_ = 0;
+  mutable Mutex mutex_;
+  CompressionReport report_ TRIREME_GUARDED_BY(mutex_);  // its error is the sum over the pushes looked at
+  std::uint64_t looked_at_ TRIREME_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace trireme::ps

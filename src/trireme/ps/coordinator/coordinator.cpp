@@ -52,7 +52,7 @@ Coordinator::Impl::~Impl() {
 }
 
 View Coordinator::Impl::view() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return published_;
 }
 
@@ -326,7 +326,7 @@ void Coordinator::Impl::publish() {
       if (member.role == role && link) link->send(header(Kind::view, view_.epoch), bytes);
     }
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   published_ = view_;
 }
 

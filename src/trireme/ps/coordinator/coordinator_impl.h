@@ -3,10 +3,10 @@
 #include <atomic>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "trireme/base/mutex.h"
 #include "trireme/ps/coordinator/coordinator.h"
 #include "trireme/ps/coordinator/meeting.h"
 #include "trireme/ps/coordinator/placement.h"
@@ -82,8 +82,8 @@ class Coordinator::Impl {
   std::optional<Deadline> restart_;
   Clock::time_point last_tick_ = Clock::now();
 
-  mutable std::mutex mutex_;
-  View published_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  View published_ TRIREME_GUARDED_BY(mutex_);
   std::atomic<bool> whole_{false};
 
   std::jthread thread_;

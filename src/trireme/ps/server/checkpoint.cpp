@@ -1,28 +1,34 @@
 #include "trireme/ps/server/checkpoint.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <fstream>
 
 #include "trireme/base/error.h"
+#include "trireme/base/files/atomic_file.h"
+#include "trireme/base/files/checksum.h"
 #include "trireme/base/files/crc32c.h"
-#include "trireme/net/fd.h"
 
 namespace trireme::ps {
 namespace {
 
-// magic, bytes of the fields, bytes of the floats, CRC of all that follows.
+// magic and version, bytes of the fields, bytes of the floats, checksum of all that follows. Version 1 had CRC-32C
+// there.
 struct FileHead {
-  char magic[8] = {'t', 'p', 's', 'c', 'k', 'p', 't', '1'};
-  std::uint64_t fields = 0, floats = 0;
-  std::uint32_t crc = 0, unused = 0;
+  char magic[8] = {'t', 'p', 's', 'c', 'k', 'p', 't', '2'};
+  std::uint64_t fields = 0, floats = 0, sum = 0;
 };
+
+std::uint64_t sum_of(char version, const std::string& fields, const std::vector<float>& floats) {
+  const std::size_t bytes = floats.size() * sizeof(float);
+  if (version == '1') return crc32c(floats.data(), bytes, crc32c(fields.data(), fields.size()));
+  Checksum sum;
+  sum.add(fields);
+  sum.add(floats.data(), bytes);
+  return sum.value();
+}
 
 }  // namespace
 
@@ -41,29 +47,12 @@ std::string checkpoint_bytes(std::uint64_t job, const Layout& layout,
     body.append(reinterpret_cast<const char*>(part.data()), part.size_bytes());
     head.floats += part.size_bytes();
   }
-  head.crc = crc32c(body.data(), body.size());
+  head.sum = checksum(body.data(), body.size());
   return std::string(reinterpret_cast<const char*>(&head), sizeof head) + body;
 }
 
 void write_checkpoint(const std::filesystem::path& path, const std::string& bytes) {
-  std::filesystem::path fresh = path.string() + ".new";
-  auto fail = [&](const char* what) {
-    throw DataError(fmt::format("checkpoint {}: cannot {}: {}", path.string(), what, std::strerror(errno)));
-  };
-  {
-    net::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!file) fail("create it");
-    for (std::size_t done = 0; done < bytes.size();) {
-      ssize_t written = ::write(file.get(), bytes.data() + done, bytes.size() - done);
-      if (written < 0 && errno != EINTR) fail("write it");
-      if (written > 0) done += static_cast<std::size_t>(written);
-    }
-    if (::fsync(file.get()) != 0) fail("write it");
-  }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) fail("place it");
-  if (net::Fd folder(::open(path.parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); folder) {
-    ::fsync(folder.get());
-  }
+  write_atomically(path, bytes, 0600);
 }
 
 Checkpoint read_checkpoint(const std::filesystem::path& path) {
@@ -79,7 +68,8 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
   if (!file || error || size < sizeof head || !file.read(reinterpret_cast<char*>(&head), sizeof head)) {
     throw broken("it cannot be read");
   }
-  if (std::memcmp(head.magic, expected.magic, sizeof head.magic) != 0) {
+  const char version = head.magic[7];
+  if (std::memcmp(head.magic, expected.magic, 7) != 0 || (version != '1' && version != '2')) {
     throw broken("it is no checkpoint of a parameter server");
   }
   size -= sizeof head;
@@ -90,8 +80,7 @@ Checkpoint read_checkpoint(const std::filesystem::path& path) {
   std::vector<float> floats(head.floats / sizeof(float));
   file.read(fields.data(), static_cast<std::streamsize>(fields.size()));
   file.read(reinterpret_cast<char*>(floats.data()), static_cast<std::streamsize>(head.floats));
-  auto crc = crc32c(floats.data(), head.floats, crc32c(fields.data(), fields.size()));
-  if (!file || crc != head.crc) throw broken("its checksum is wrong");
+  if (!file || sum_of(version, fields, floats) != head.sum) throw broken("its checksum is wrong");
   try {
     Unpacker from(fields);
     result.job = from.get<std::uint64_t>();

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/base/files/atomic_file.h"
 #include "trireme/ps/server/server_impl.h"
 
 namespace trireme::ps {
@@ -34,9 +35,9 @@ Server::Impl::Impl(ServerOptions options)
   if (!options_.checkpoint.empty()) restore();
   start();
   thread_ = std::jthread([this](std::stop_token stop) { run(stop); });
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   auto longest = std::chrono::duration<double>(options_.connect_timeout_s);
-  if (!changed_.wait_for(lock, longest, [&] { return welcomed_ || ended_; })) {
+  if (!changed_.wait_for(lock, longest, [&]() TRIREME_REQUIRES(mutex_) { return welcomed_ || ended_; })) {
     throw Timeout(-1, fmt::format("the coordinator at {} does not let server {} in", options_.at, options_.name));
   }
   if (error_) std::rethrow_exception(error_);
@@ -70,6 +71,7 @@ void Server::Impl::start() {
 
 void Server::Impl::restore() {
   std::filesystem::create_directories(options_.checkpoint);
+  remove_stale_drafts(options_.checkpoint);
   Checkpoint saved = read_checkpoint(std::filesystem::path(options_.checkpoint) / (options_.name + ".ps"));
   restored_job_ = saved.job;
   for (auto& shard : saved.shards) {
@@ -91,7 +93,7 @@ void Server::Impl::run(std::stop_token stop) {
 }
 
 void Server::Impl::end(std::exception_ptr error) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (error && !error_) error_ = error;
   ended_ = true;
   changed_.notify_all();
@@ -107,8 +109,8 @@ void Server::Impl::leave(Deadline deadline) {
 }
 
 bool Server::Impl::wait(Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  bool ended = changed_.wait_for(lock, deadline.left(), [&] { return ended_; });
+  MutexLock lock(mutex_);
+  bool ended = changed_.wait_for(lock, deadline.left(), [&]() TRIREME_REQUIRES(mutex_) { return ended_; });
   if (ended && error_) std::rethrow_exception(error_);
   return ended;
 }
@@ -189,7 +191,7 @@ void Server::Impl::from_coordinator(Frame& frame) {
     case Kind::welcome: {
       id_ = from.get<ServerId>();
       lease_s_ = from.get<double>();
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       welcomed_ = true;
       changed_.notify_all();
       return;

@@ -1,12 +1,11 @@
 // The one thread of a server: everything but what is said to be shared belongs to it.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <list>
-#include <mutex>
 #include <set>
 #include <thread>
 
+#include "trireme/base/mutex.h"
 #include "trireme/ps/memory.h"
 #include "trireme/ps/server/checkpoint.h"
 #include "trireme/ps/server/server.h"
@@ -123,10 +122,11 @@ class Server::Impl {
 
   // Shared with the threads that wait.
   std::atomic<bool> wants_leave_{false};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool welcomed_ = false, ended_ = false;
-  std::exception_ptr error_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool welcomed_ TRIREME_GUARDED_BY(mutex_) = false;
+  bool ended_ TRIREME_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ TRIREME_GUARDED_BY(mutex_);
 
   std::jthread thread_;
 };

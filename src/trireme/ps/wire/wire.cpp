@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "trireme/base/files/crc32c.h"
+#include "trireme/base/files/checksum.h"
 
 namespace trireme::ps {
 
@@ -29,14 +29,14 @@ std::uint32_t longest_body(Kind kind) {
 
 void seal(Header& header, std::string_view body) {
   header.body = static_cast<std::uint32_t>(body.size());
-  header.body_crc = crc32c(body.data(), body.size());
-  header.header_crc = crc32c(&header, offsetof(Header, header_crc));
+  header.body_sum = checksum32(body.data(), body.size());
+  header.header_sum = checksum32(&header, offsetof(Header, header_sum));
 }
 
 std::string_view fault_of(const Header& header) {
   if (header.magic != Header::kMagic) return "not a frame of a parameter server";
-  if (header.header_crc != crc32c(&header, offsetof(Header, header_crc))) return "its checksum is wrong";
   if (header.version != Header::kVersion) return "another version of the protocol";
+  if (header.header_sum != checksum32(&header, offsetof(Header, header_sum))) return "its checksum is wrong";
   auto kind = static_cast<std::uint8_t>(header.kind);
   if (kind == 0 || kind > kLastKind) return "a kind of frame that is not known";
   if (header.body > longest_body(header.kind)) return "a body that is too long";
@@ -98,7 +98,7 @@ bool Parser::advance() {
     return true;
   }
   if (state_ == State::body) {
-    if (crc32c(frame_.body.data(), frame_.body.size()) != frame_.header.body_crc) {
+    if (checksum32(frame_.body.data(), frame_.body.size()) != frame_.header.body_sum) {
       throw ProtocolError("a broken frame of the parameter server: the body's checksum is wrong");
     }
     if (frame_.header.payload > 0) {

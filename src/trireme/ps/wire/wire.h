@@ -1,9 +1,9 @@
 // What travels between workers, servers and the coordinator of a parameter server: a header of 48 bytes, a body of
 // packed fields, then a payload of raw floats. Little-endian.
 //
-//   offset  0 magic "TPS\n"   4 version   5 kind   6 flags   8 bytes of the body   12 CRC-32C of the body
-//          16 bytes of the payload   24 request   32 epoch of the sender's view   40 unused   44 CRC-32C of the 44
-//          before
+//   offset  0 magic "TPS\n"   4 version   5 kind   6 flags   8 bytes of the body   12 checksum of the body
+//          16 bytes of the payload   24 request   32 epoch of the sender's view   40 unused   44 checksum of the 44
+//          before; checksums are the lower 32 bits of XXH3
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -54,7 +54,7 @@ inline constexpr std::uint8_t kLastKind = static_cast<std::uint8_t>(Kind::stored
 
 struct Header {
   static constexpr std::uint32_t kMagic = 0x0a535054;
-  static constexpr std::uint8_t kVersion = 3;
+  static constexpr std::uint8_t kVersion = 4;
   static constexpr std::uint64_t kLongestPayload = std::uint64_t{1} << 40;
 
   std::uint32_t magic = kMagic;
@@ -62,12 +62,12 @@ struct Header {
   Kind kind = Kind::beat;
   std::uint16_t flags = 0;
   std::uint32_t body = 0;
-  std::uint32_t body_crc = 0;
+  std::uint32_t body_sum = 0;
   std::uint64_t payload = 0;
   std::uint64_t request = 0;
   std::uint64_t epoch = 0;
   std::uint32_t unused = 0;
-  std::uint32_t header_crc = 0;
+  std::uint32_t header_sum = 0;
 };
 static_assert(sizeof(Header) == 48);
 

@@ -107,8 +107,8 @@ void Answering::await(const std::vector<net::Ticket>& tickets, int whom, int wha
 
 void Answering::close() {
   if (!answers_[static_cast<std::size_t>(rank_)]) return leave();
-  std::unique_lock lock(mutex_);
-  const bool ended = ended_.wait_for(lock, timeout_, [&] { return !running_; });
+  MutexLock lock(mutex_);
+  const bool ended = ended_.wait_for(lock, timeout_, [&]() TRIREME_REQUIRES(mutex_) { return !running_; });
   if (error_) std::rethrow_exception(error_);
   if (!ended) {
     throw Timeout(-1, fmt::format("rank {}: others may still ask it after {:g} s", transport_.rank(),
@@ -138,7 +138,7 @@ void Answering::serve(std::stop_token stop) {
     transport_.abort(what.what());
     channel_->cancel();
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   error_ = error;
   running_ = false;
   ended_.notify_all();

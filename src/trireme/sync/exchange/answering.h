@@ -3,16 +3,15 @@
 // ranks can wait for itself, and every end of the channel has one thread.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "trireme/base/mutex.h"
 #include "trireme/collective/run/communicator.h"
 #include "trireme/net/transport.h"
 #include "trireme/sync/exchange/request_header.h"
@@ -86,10 +85,10 @@ class Answering {
   std::vector<net::Ticket> tickets_;
 
   std::atomic<std::uint64_t> bytes_sent_{0};
-  std::mutex mutex_;
-  std::condition_variable ended_;
-  bool running_ = false;      // guarded by mutex_
-  std::exception_ptr error_;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar ended_;
+  bool running_ TRIREME_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ TRIREME_GUARDED_BY(mutex_);
   std::jthread thread_;
 };
 

@@ -11,11 +11,14 @@ class Background::Started : public Pending {
   explicit Started(std::shared_ptr<Task> task) : task_(std::move(task)) {}
   // The calls inside have deadlines, so the work ends.
   void wait() override {
-    std::unique_lock lock(task_->mutex);
-    task_->changed.wait(lock, [&] { return task_->done; });
+    MutexLock lock(task_->mutex);
+    task_->changed.wait(lock, [&]() TRIREME_REQUIRES(task_->mutex) { return task_->done; });
     if (task_->error) std::rethrow_exception(task_->error);
   }
-  Times times() const override { return task_->times; }
+  Times times() const override {
+    MutexLock lock(task_->mutex);
+    return task_->times;
+  }
 
  private:
   std::shared_ptr<Task> task_;
@@ -30,7 +33,7 @@ std::unique_ptr<Pending> Background::start(std::function<void()> work) {
   auto task = std::make_shared<Task>();
   task->work = std::move(work);
   {
-    std::scoped_lock lock(mutex_);
+    MutexLock lock(mutex_);
     waiting_.push_back(task);
   }
   changed_.notify_one();
@@ -41,9 +44,9 @@ std::unique_ptr<Pending> Background::start(std::function<void()> work) {
 void Background::run(const std::stop_token& stop) {
   net::take_short_turns();
   std::exception_ptr failed;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, stop, [&] { return !waiting_.empty(); });
+    changed_.wait(lock, stop, [&]() TRIREME_REQUIRES(mutex_) { return !waiting_.empty(); });
     if (stop.stop_requested() && !failed) failed = std::make_exception_ptr(Aborted("the exchange was given up"));
     if (waiting_.empty()) return;
     auto task = waiting_.front();
@@ -57,7 +60,7 @@ void Background::run(const std::stop_token& stop) {
     }
     times.end = now_seconds();
     {
-      std::scoped_lock of_task(task->mutex);
+      MutexLock of_task(task->mutex);
       task->done = true;
       task->error = failed;
       task->times = times;

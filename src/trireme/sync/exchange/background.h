@@ -1,12 +1,11 @@
 // Things done one after the other on a thread of their own, in the order given.
 #pragma once
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "trireme/base/mutex.h"
 #include "trireme/sync/exchange/bucket_exchange.h"
 
 namespace trireme::sync {
@@ -25,19 +24,20 @@ class Background {
   // Guarded by its own mutex: a Pending may outlive the thread.
   struct Task {
     std::function<void()> work;
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool done = false;
-    std::exception_ptr error;
-    Pending::Times times;
+    Mutex mutex;
+    CondVar changed;
+    bool done TRIREME_GUARDED_BY(mutex) = false;
+    std::exception_ptr error TRIREME_GUARDED_BY(mutex);
+    Pending::Times times TRIREME_GUARDED_BY(mutex);
   };
   class Started;
   void run(const std::stop_token& stop);
 
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::deque<std::shared_ptr<Task>> waiting_;  // guarded by mutex_; shared: the thread does it, the caller waits
-  std::jthread thread_;                        // started with the first task
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::deque<std::shared_ptr<Task>> waiting_
+      TRIREME_GUARDED_BY(mutex_);  // shared: the thread does it, the caller waits
+  std::jthread thread_;            // started with the first task
 };
 
 }  // namespace trireme::sync

@@ -45,7 +45,7 @@ std::optional<std::int64_t> Tickets::take() {
 void Tickets::stop() { ask(true); }
 
 void Tickets::answer(Message& message) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (message.stop != 0) everyone_stops_ = true;
   if (message.epoch > current_) {
     current_ = message.epoch;

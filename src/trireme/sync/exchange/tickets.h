@@ -2,9 +2,9 @@
 // pace: a fast one takes more.
 #pragma once
 #include <cstdint>
-#include <mutex>
 #include <optional>
 
+#include "trireme/base/mutex.h"
 #include "trireme/sync/exchange/answering.h"
 
 namespace trireme::sync {
@@ -41,11 +41,11 @@ class Tickets {
   std::int64_t epoch_ = 0, first_ = 0, limit_ = 0;
   bool stopped_ = false;
   // Rank 0's: everyone's count.
-  std::mutex mutex_;
-  std::int64_t current_ = -1;    // guarded by mutex_: the epoch
-  std::int64_t next_ = 0;        // guarded by mutex_
-  bool everyone_stops_ = false;  // guarded by mutex_
-  Answering answering_;          // last: its thread uses the rest
+  Mutex mutex_;
+  std::int64_t current_ TRIREME_GUARDED_BY(mutex_) = -1;  // the epoch
+  std::int64_t next_ TRIREME_GUARDED_BY(mutex_) = 0;
+  bool everyone_stops_ TRIREME_GUARDED_BY(mutex_) = false;
+  Answering answering_;  // last: its thread uses the rest
 };
 
 }  // namespace trireme::sync

@@ -7,6 +7,7 @@
 //
 // Invariant of a passive rank: x_ is guarded by mutex_; each average takes from one side what it gives to the other,
 // and a step adds what the optimizer did to its own copy: the sum over all ranks changes by the steps alone.
+#include "trireme/base/mutex.h"
 #include "trireme/sync/exchange/answering.h"
 #include "trireme/sync/flat.h"
 #include "trireme/sync/strategies/graph.h"
@@ -33,6 +34,7 @@ class GossipAdpsgd : public OneLearner {
 
   void start() override {
     if (!active_) {
+      MutexLock lock(mutex_);
       x_ = FlatVector(world_, weights_);
       read_ = FlatVector(world_, weights_);
     }
@@ -48,7 +50,7 @@ class GossipAdpsgd : public OneLearner {
       answering_->start(asked(partners_, world_.rank(), steps_, seed_), std::as_writable_bytes(weights_));
       return;
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     copy(x_.span(), weights_);
     copy(x_.span(), read_.span());
     averaged_since_ = 0;
@@ -69,7 +71,7 @@ class GossipAdpsgd : public OneLearner {
       ++report_.stale[partners_.empty() ? 0 : 1];
       return;
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (std::size_t i = 0; i < weights_.size(); ++i) x_[i] += weights_[i] - read_[i];
     ++report_.stale[averaged_since_];
   }
@@ -77,14 +79,14 @@ class GossipAdpsgd : public OneLearner {
   void finish() override {
     Waiting waiting(report_);
     answering_->close();
-    if (!active_) copy(x_.span(), weights_);
+    if (!active_) copy(passive_model(), weights_);
     world_.all_reduce(weights_, Op::avg);
-    if (!active_) x_ = weights_;
+    if (!active_) copy(weights_, passive_model());
   }
 
   void model(std::span<float> out) override {
     world_.barrier();  // whoever might still have asked has come here
-    const auto x = active_ ? weights_ : x_.span();
+    const auto x = active_ ? weights_ : passive_model();
     report_.consensus = mean_of_all(world_, x, out);
     world_.barrier();  // nobody asks while x is being read
   }
@@ -96,10 +98,15 @@ class GossipAdpsgd : public OneLearner {
   }
 
  private:
+  // For whoever knows that nobody asks.
+  std::span<float> passive_model() {
+    MutexLock lock(mutex_);
+    return x_.span();
+  }
   void average_with(std::span<std::byte> message) {
     if (message.size() != weights_.size_bytes()) throw ProtocolError("a neighbour's model has another size");
     auto* theirs = reinterpret_cast<float*>(message.data());
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (std::size_t i = 0; i < x_.size(); ++i) x_[i] = theirs[i] = 0.5f * (x_[i] + theirs[i]);
     ++averaged_since_;
   }
@@ -109,9 +116,9 @@ class GossipAdpsgd : public OneLearner {
   const std::uint64_t seed_;
   std::uint64_t steps_ = 0;
   FlatVector read_;  // passive: x̂, to see what the optimizer did
-  std::mutex mutex_;
-  FlatVector x_;                     // passive; guarded by mutex_
-  std::int64_t averaged_since_ = 0;  // guarded by mutex_: averages since x̂ was read
+  Mutex mutex_;
+  FlatVector x_ TRIREME_GUARDED_BY(mutex_);                     // passive
+  std::int64_t averaged_since_ TRIREME_GUARDED_BY(mutex_) = 0;  // averages since x̂ was read
   std::unique_ptr<Answering> answering_;
 };
 

@@ -85,7 +85,7 @@ void ServerWorker::before_forward(const Step&) {
   wait_for_last();
   if (reading_ == Reading::each_step) return;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     computing_ = true;
   }
   changed_.notify_all();
@@ -93,9 +93,9 @@ void ServerWorker::before_forward(const Step&) {
 
 void ServerWorker::abandon(const Step&) {
   if (reading_ == Reading::each_step) return;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   computing_ = false;
-  changed_.wait(lock, [this] { return !pulling_; });
+  changed_.wait(lock, [this]() TRIREME_REQUIRES(mutex_) { return !pulling_; });
 }
 
 void ServerWorker::after_backward(const Step& step) {
@@ -117,8 +117,8 @@ void ServerWorker::after_backward(const Step& step) {
 // Pulls follow each other with pauses, so that they take a small part of the machine.
 void ServerWorker::read_on(const std::stop_token& stop) {
   constexpr double kPauses = 4;  // times as long as the pull before
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [this] { return computing_; })) {
+  MutexLock lock(mutex_);
+  while (changed_.wait(lock, stop, [this]() TRIREME_REQUIRES(mutex_) { return computing_; })) {
     pulling_ = true;
     lock.unlock();
     const double begin = now_seconds();
@@ -131,7 +131,7 @@ void ServerWorker::read_on(const std::stop_token& stop) {
     lock.lock();
     pulling_ = false;
     changed_.notify_all();
-    changed_.wait_for(lock, stop, pause, [this] { return !computing_; });
+    changed_.wait_for(lock, stop, pause, [this]() TRIREME_REQUIRES(mutex_) { return !computing_; });
   }
 }
 

@@ -13,11 +13,10 @@
 // some tensors are tables, of their gradients the rows that are not all zeros (touched_rows.h).
 #pragma once
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "trireme/base/mutex.h"
 #include "trireme/ps/client/client.h"
 #include "trireme/sync/exchange/touched_rows.h"
 #include "trireme/sync/strategies.h"
@@ -85,9 +84,10 @@ class ServerWorker : public Strategy {
 
   // For reading live: the thread pulls while `computing_`. Invariant: outside of it nobody writes to the weights but
   // the training thread, or servers by its command.
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  bool computing_ = false, pulling_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  bool computing_ TRIREME_GUARDED_BY(mutex_) = false;
+  bool pulling_ TRIREME_GUARDED_BY(mutex_) = false;
   std::atomic<std::uint64_t> read_live_ = 0;  // bytes
   std::jthread reader_;
 };

@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <condition_variable>
 #include <exception>
-#include <mutex>
 #include <system_error>
 #include <thread>
 
 #include "trireme/base/error.h"
 #include "trireme/base/files/atomic_file.h"
+#include "trireme/base/mutex.h"
 #include "trireme/train/checkpoint/safetensors.h"
 
 namespace trireme::train {
@@ -67,6 +66,12 @@ std::optional<Number> take(Metadata& metadata, const std::string& key, const fs:
 // What every checkpoint has and other safetensors files have not.
 void check_marks(const SafetensorsFile& file, std::optional<std::int64_t> step, const fs::path& path) {
   if (file.has_checksum() && step) return;
+  if (file.metadata().contains("trireme.checksum")) {
+    throw DataError(
+        fmt::format("{}: a checkpoint of an earlier version, whose checksum is not known any more; go on "
+                    "with that version, or begin anew",
+                    path.string()));
+  }
   throw DataError(fmt::format("{}: not a checkpoint: there is no {} in the header", path.string(),
                               step ? std::string(kChecksumKey) : kStepKey));
 }
@@ -160,10 +165,10 @@ struct Checkpoints::Impl {
   std::optional<double> best_metric_;  // the caller's thread
   NamedTensors staged_;                // the caller's while no job is there, else the worker's; memory is used again
 
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  std::optional<Job> job_;     // guarded by mutex_: there until it is written
-  std::exception_ptr failed_;  // guarded by mutex_
+  Mutex mutex_;
+  StoppableCondVar changed_;
+  std::optional<Job> job_ TRIREME_GUARDED_BY(mutex_);  // there until it is written
+  std::exception_ptr failed_ TRIREME_GUARDED_BY(mutex_);
   std::jthread worker_;        // last, so that it ends first
 };
 
@@ -179,13 +184,13 @@ Checkpoints::Impl::Impl(fs::path folder, int keep_last, bool keep_best, bool hig
 }
 
 Checkpoints::Impl::~Impl() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !job_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() TRIREME_REQUIRES(mutex_) { return !job_; });
 }
 
 void Checkpoints::Impl::wait() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return !job_; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [&]() TRIREME_REQUIRES(mutex_) { return !job_; });
   if (failed_) std::rethrow_exception(std::exchange(failed_, nullptr));
 }
 
@@ -202,7 +207,7 @@ void Checkpoints::Impl::save(std::int64_t step, const NamedTensors& tensors, Met
     job.is_best = keep_best_ && better;
     if (job.is_best) best_metric_ = metric;
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   job_ = std::move(job);
   changed_.notify_all();
 }
@@ -224,12 +229,13 @@ void Checkpoints::Impl::stage(const NamedTensors& tensors) {
 
 void Checkpoints::Impl::work(std::stop_token stop) {
   block_signals();
-  std::unique_lock lock(mutex_);
-  while (changed_.wait(lock, stop, [&] { return job_.has_value(); })) {
+  MutexLock lock(mutex_);
+  while (changed_.wait(lock, stop, [&]() TRIREME_REQUIRES(mutex_) { return job_.has_value(); })) {
+    const Job& job = *job_;  // nobody else touches it until it is reset
     lock.unlock();
     std::exception_ptr failed;
     try {
-      write(*job_);
+      write(job);
     } catch (...) {
       failed = std::current_exception();
     }

@@ -13,7 +13,7 @@
 namespace trireme::train {
 
 // The key in the metadata under which the checksum of the whole file is kept; see docs/checkpoints.md.
-constexpr std::string_view kChecksumKey = "trireme.checksum";
+constexpr std::string_view kChecksumKey = "trireme.xxh3";
 
 // Atomic; one tensor at a time, without a copy of those that are contiguous on the CPU. Larger elements come first in
 // the file, so that all are aligned; else in the order given. Throws Error as AtomicFile does, and DataError for a

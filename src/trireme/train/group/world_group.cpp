@@ -15,17 +15,18 @@ std::span<const double> WorldGroup::await_sum() {
 }
 
 std::optional<std::int64_t> WorldGroup::take(const Part& part) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   tickets_->begin(part.number, part.first, part.limit);
   return tickets_->take();
 }
 
 void WorldGroup::stop_giving() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   tickets_->stop();
 }
 
 void WorldGroup::close() {
+  const MutexLock lock(mutex_);
   if (tickets_) tickets_->close();
 }
 

@@ -1,9 +1,9 @@
 // A group whose workers are the ranks of one world.
 #pragma once
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "trireme/base/mutex.h"
 #include "trireme/sync/exchange/tickets.h"
 #include "trireme/sync/exchange/under_way.h"
 #include "trireme/train/group/worker_group.h"
@@ -19,7 +19,10 @@ class WorldGroup : public WorkerGroup {
   void sum(std::span<double> numbers) override;
   void start_sum(std::span<const double> numbers) override;
   std::span<const double> await_sum() override;
-  void start_giving(const Part&) override { tickets_.emplace(world_); }
+  void start_giving(const Part&) override {
+    const MutexLock lock(mutex_);
+    tickets_.emplace(world_);
+  }
   std::optional<std::int64_t> take(const Part& part) override;
   void stop_giving() override;
   // Collective, at the end: nobody takes any more.
@@ -28,8 +31,8 @@ class WorldGroup : public WorkerGroup {
  private:
   Communicator& world_;
   sync::UnderWay sums_{world_};  // of started_
-  std::mutex mutex_;             // the loader's thread takes, the training loop stops
-  std::optional<sync::Tickets> tickets_;
+  Mutex mutex_;                  // the loader's thread takes, the training loop stops
+  std::optional<sync::Tickets> tickets_ TRIREME_GUARDED_BY(mutex_);
 };
 
 }  // namespace trireme::train

@@ -8,7 +8,7 @@ namespace trireme::train {
 
 LearnerPool::~LearnerPool() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     over_ = true;
   }
   changed_.notify_all();
@@ -16,17 +16,18 @@ LearnerPool::~LearnerPool() {
 
 void LearnerPool::set_threads(int threads) {
   set_compute_threads(threads);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   threads_ = threads;
 }
 
 void LearnerPool::run(int count, const std::function<void(int)>& work) {
   if (count == 1) return work(0);
-  while (static_cast<int>(others_.size()) + 1 < count) {
-    others_.emplace_back([this, number = static_cast<int>(others_.size()) + 1, seen = round_] { serve(number, seen); });
-  }
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
+    while (static_cast<int>(others_.size()) + 1 < count) {
+      const int number = static_cast<int>(others_.size()) + 1;
+      others_.emplace_back([this, number, seen = round_] { serve(number, seen); });
+    }
     work_ = &work;
     count_ = count;
     left_ = count - 1;
@@ -34,13 +35,15 @@ void LearnerPool::run(int count, const std::function<void(int)>& work) {
     ++round_;
   }
   changed_.notify_all();
+  std::exception_ptr failure_here;
   try {
     work(0);
   } catch (...) {
-    failures_[0] = std::current_exception();  // nobody else touches the first
+    failure_here = std::current_exception();
   }
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return left_ == 0; });
+  MutexLock lock(mutex_);
+  changed_.wait(lock, [this]() TRIREME_REQUIRES(mutex_) { return left_ == 0; });
+  failures_[0] = failure_here;
   for (const auto& failure : failures_) {
     if (failure) std::rethrow_exception(failure);
   }
@@ -48,9 +51,9 @@ void LearnerPool::run(int count, const std::function<void(int)>& work) {
 
 void LearnerPool::serve(int number, std::uint64_t seen) {
   int threads = 0;
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return over_ || (round_ != seen && number < count_); });
+    changed_.wait(lock, [&]() TRIREME_REQUIRES(mutex_) { return over_ || (round_ != seen && number < count_); });
     if (over_) return;
     seen = round_;
     const auto* work = work_;

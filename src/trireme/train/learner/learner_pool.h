@@ -1,13 +1,13 @@
 // Does one thing for several learners at once: the first on the caller's thread, each other on a thread of its own that
 // lives on, so that what LibTorch keeps per thread stays warm.
 #pragma once
-#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "trireme/base/mutex.h"
 
 namespace trireme::train {
 
@@ -28,15 +28,15 @@ class LearnerPool {
   // `seen`: the last round before its first.
   void serve(int number, std::uint64_t seen);
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  int threads_ = 1;
-  const std::function<void(int)>* work_ = nullptr;
-  int count_ = 0, left_ = 0;
-  std::uint64_t round_ = 0;
-  bool over_ = false;
-  std::vector<std::exception_ptr> failures_;
+  Mutex mutex_;
+  CondVar changed_;
+  int threads_ TRIREME_GUARDED_BY(mutex_) = 1;
+  const std::function<void(int)>* work_ TRIREME_GUARDED_BY(mutex_) = nullptr;
+  int count_ TRIREME_GUARDED_BY(mutex_) = 0;
+  int left_ TRIREME_GUARDED_BY(mutex_) = 0;
+  std::uint64_t round_ TRIREME_GUARDED_BY(mutex_) = 0;
+  bool over_ TRIREME_GUARDED_BY(mutex_) = false;
+  std::vector<std::exception_ptr> failures_ TRIREME_GUARDED_BY(mutex_);
 
   std::vector<std::jthread> others_;
 };

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <numeric>
 
 #include "trireme/base/cores.h"
 #include "trireme/base/error.h"
+#include "trireme/base/mutex.h"
 #include "trireme/data/open.h"
 #include "trireme/net/emulated_network.h"
 
@@ -28,8 +28,8 @@ data::Splits open_data(const Config& config) {
 
 std::shared_ptr<models::Model> build_model(const Config& config, const data::Shape& shape) {
   // Weights come from LibTorch's one default generator: workers that are threads take turns.
-  static std::mutex generator;
-  std::lock_guard lock(generator);
+  static Mutex generator;
+  MutexLock lock(generator);
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
   return models::make_model(config.model, {shape.input, shape.outputs(), shape.text}, config.model_args);
 }

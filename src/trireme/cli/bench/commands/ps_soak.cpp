@@ -4,8 +4,6 @@
 
 #include <fmt/format.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +15,7 @@
 #include <thread>
 
 #include "trireme/base/error.h"
+#include "trireme/base/process/child_process.h"
 #include "trireme/base/text/size.h"
 #include "trireme/cli/bench/rank_group.h"
 #include "trireme/cli/bench/session.h"
@@ -35,42 +34,13 @@ struct Flags {
 
 std::int64_t now_ns() { return Clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
-// A process that dies with this one.
-class Victim {
- public:
-  explicit Victim(const std::vector<std::string>& command) {
-    std::vector<char*> argv;
-    for (auto& word : command) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    pid_ = ::fork();
-    if (pid_ < 0) throw Error("cannot start a process");
-    if (pid_ > 0) return;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    ::execv(argv[0], argv.data());
-    ::_exit(127);
-  }
-  Victim(Victim&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
-  Victim& operator=(Victim&& other) noexcept {
-    std::swap(pid_, other.pid_);
-    return *this;
-  }
-  ~Victim() { kill(); }
-  void kill() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = -1;
-  }
-  // Whether it ended by itself.
-  bool ended(int& status) {
-    if (pid_ <= 0 || ::waitpid(pid_, &status, WNOHANG) != pid_) return false;
-    pid_ = -1;
-    return true;
-  }
-
- private:
-  pid_t pid_;
-};
+ChildProcess start_victim(const std::vector<std::string>& command) {
+  return ChildProcess(command, {.in = ChildStart::kOurs, .own_group = false, .when_we_end = SIGKILL});
+}
+void kill_now(ChildProcess& victim) {
+  victim.signal(SIGKILL);
+  victim.wait(Deadline::in(10s));
+}
 
 struct Verdict {
   std::uint64_t answered = 0, lost = 0, twice = 0;
@@ -106,7 +76,7 @@ class Soak {
       bool of_server = &group == &servers_;
       auto& victim = group[random_() % group.size()];
       times_.push_back(now_ns());
-      victim.kill();
+      kill_now(victim);
       victim = of_server ? server() : worker(-1);
       std::this_thread::sleep_for(5ms);
       await_whole(fmt::format("after kill {}, of a {}", i + 1, of_server ? "server" : "worker"));
@@ -117,11 +87,13 @@ class Soak {
   }
 
  private:
-  Victim server() { return Victim({program_, "serve", "--quiet", "--name", fmt::format("s{}", next_server_++)}); }
-  Victim worker(int rank) {
+  ChildProcess server() {
+    return start_victim({program_, "serve", "--quiet", "--name", fmt::format("s{}", next_server_++)});
+  }
+  ChildProcess worker(int rank) {
     std::vector<std::string> command{program_, "ps-soak-worker", folder_.path()};
     if (rank >= 0) command.insert(command.end(), {"--rank", std::to_string(rank)});
-    return Victim(command);
+    return start_victim(command);
   }
 
   // Every shard has both copies, and all workers are there: only then may the next one die.
@@ -132,10 +104,11 @@ class Soak {
       if (!view.failure.empty()) throw Error(fmt::format("{}: {}", when, view.failure));
       bool all = view.servers.size() == kServers && static_cast<int>(view.workers.size()) == workers_wanted_;
       if (all && coordinator_->whole()) return;
-      int status = 0;
       for (auto* group : {&servers_, &workers_}) {
         for (auto& each : *group) {
-          if (each.ended(status)) throw Error(fmt::format("{}: a process ended by itself, status {}", when, status));
+          if (const auto code = each.ended()) {
+            throw Error(fmt::format("{}: a process ended by itself, with code {}", when, *code));
+          }
         }
       }
       if (deadline.passed()) throw Error(fmt::format("{}: the job is not whole again after 60 s", when));
@@ -217,7 +190,7 @@ class Soak {
   bench::TemporaryFolder folder_;
   std::unique_ptr<ps::Coordinator> coordinator_;
   std::string program_;
-  std::vector<Victim> servers_, workers_;
+  std::vector<ChildProcess> servers_, workers_;
   std::vector<std::int64_t> times_;
 };
 

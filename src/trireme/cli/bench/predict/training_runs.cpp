@@ -17,8 +17,7 @@ constexpr std::chrono::seconds kLongestChild{600};
 void run_trireme(Argv arguments) {
   arguments.insert(arguments.begin(), launch::own_program());
   Output output;
-  Child child(arguments, output.fd());
-  if (child.finish(kLongestChild) != 0) {
+  if (start_child(arguments, output.fd()).finish(kLongestChild) != 0) {
     throw Error(fmt::format("{}: {}", fmt::join(arguments, " "), output.first_line()));
   }
 }

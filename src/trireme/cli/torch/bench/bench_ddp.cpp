@@ -102,8 +102,9 @@ constexpr const char* kPython = "/usr/bin/python3";
 
 void check_pytorch() {
   bench::Output output;
-  bench::Child child({kPython, "-c", "import torch.distributed"}, output.fd());
-  if (child.finish(std::chrono::seconds(60)) != 0) {
+  if (::access(kPython, X_OK) != 0 ||
+      bench::start_child({kPython, "-c", "import torch.distributed"}, output.fd()).finish(std::chrono::seconds(60)) !=
+          0) {
     throw ConfigError("--peers pytorch: Debian's PyTorch is not installed; run: apt-get install python3-torch");
   }
 }

@@ -2,7 +2,6 @@
 // defaults, beside the same model without it. Runs are short, the same for both, and by the program as users run it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -124,9 +123,8 @@ LearningRun run_short(const std::string& model, const LearningData& data, const 
                       folder};
   command.insert(command.end(), how.begin(), how.end());
   bench::Output output;
-  bench::Child child(command, output.fd());
-  const int status = child.finish(std::chrono::seconds(1800));
-  LearningRun run{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), output.last_line(), {}, 0};
+  const int code = bench::start_child(command, output.fd()).finish(std::chrono::seconds(1800));
+  LearningRun run{code, output.last_line(), {}, 0};
   std::ifstream file(folder + "/run.json");
   const auto written = nlohmann::json::parse(file, nullptr, false);
   const auto summary =
