@@ -6,6 +6,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/grad/data_parallel.h"
+#include "trireme/grad/parameters.h"
 #include "trireme/grad/replicas.h"
 #include "trireme/optim/optimizers.h"
 #include "trireme/sync/compatibility.h"
@@ -18,19 +19,8 @@
 namespace trireme {
 namespace {
 
-std::vector<grad::Parameter> all_tensors(torch::nn::Module& model) {
-  std::vector<grad::Parameter> all;
-  for (const auto& item : model.named_parameters()) {
-    if (item.value().defined()) all.push_back({item.key(), item.value()});
-  }
-  for (const auto& item : model.named_buffers()) {
-    if (item.value().defined()) all.push_back({item.key(), item.value()});
-  }
-  return all;
-}
-
 void begin_alike(torch::nn::Module& model, Communicator& world) {
-  const auto all = all_tensors(model);
+  const auto all = grad::everything(model);
   grad::check_same_outline(world, all);
   grad::broadcast_all(world, all, 0);
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trireme/collective/run/communicator_impl.h"
+#include "trireme/grad/parameters.h"
 #include "trireme/net/memory/inproc.h"
 #include "trireme/parallel/shard/shard.h"
 #include "trireme/train/learner/strategy.h"
@@ -40,9 +41,7 @@ OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& s
 
 NamedTensors Learner::parameters(torch::nn::Module& model) {
   NamedTensors found;
-  for (const auto& item : model.named_parameters()) {
-    if (item.value().defined() && item.value().requires_grad()) found.emplace_back(item.key(), item.value());
-  }
+  for (const auto& [name, parameter] : grad::learning(model)) found.emplace_back(name, parameter);
   return found;
 }
 
