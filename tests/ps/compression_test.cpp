@@ -31,10 +31,8 @@ std::vector<float> noise(std::size_t n, unsigned seed) {
 }
 std::vector<float> gradient_of(int rank, int step) { return noise(kCount, static_cast<unsigned>(1000 * step + rank)); }
 
-JobSpec spec(std::string_view codec, const Consistency& rule, const std::string& update = "sgd") {
-  JobSpec result{kTensors, {}, rule, {.codec = std::string(codec), .seed = 5}};
-  result.update.name = update;
-  return result;
+JobSpec spec(std::string_view codec, const Consistency& rule, double momentum = 0) {
+  return {kTensors, {"sgd", {.momentum = momentum}}, rule, {.codec = std::string(codec), .seed = 5}};
 }
 
 std::vector<std::string_view> names() {
@@ -92,7 +90,7 @@ struct Oracle {
         }
       }
     }
-    update.apply({weights, sum, {}, lr, 1});
+    update.step({weights, sum, {}, lr, 1});
     return bytes;
   }
 
@@ -134,7 +132,7 @@ std::vector<float> train(const JobOptions& options, std::string_view codec, cons
     if (meanwhile) meanwhile(job, made);
   });
   std::vector<float> last(kCount);
-  job.run(spec(codec, rule, "momentum"), noise(kCount, 7), [&](Client& client, int rank) {
+  job.run(spec(codec, rule, 0.9), noise(kCount, 7), [&](Client& client, int rank) {
     auto gradient = client.allocate(kCount), weights = client.allocate(kCount);
     for (int step = 0; step < steps; ++step) {
       std::ranges::copy(gradient_of(rank, step), gradient.begin());

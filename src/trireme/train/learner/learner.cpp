@@ -26,17 +26,6 @@ DataParallelOptions exchange_options(const Config& config, sync::Strategy& strat
   return options;
 }
 
-OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& strategy, HeldModel& held) {
-  return {.momentum = pace_of(config, strategy).momentum,
-          .weight_decay = config.weight_decay,
-          .nesterov = config.nesterov,
-          .beta1 = config.beta1,
-          .beta2 = config.beta2,
-          .epsilon = config.epsilon,
-          .trust = config.trust,
-          .over_parts = held.over_parts()};
-}
-
 }  // namespace
 
 NamedTensors Learner::parameters(torch::nn::Module& model) {
@@ -60,7 +49,7 @@ Learner::Learner(const Config& config, Workload workload, int stream, sync::Stra
   if (!shards) net.emplace(exchanged ? *exchanged : model(), replicas, exchange_options(config, strategy, flat));
   exchange = shards ? static_cast<GradientExchange*>(shards) : &*net;
   optimizer = make_optimizer(config.optimizer, shards ? shards->shards() : parameters(model()),
-                             optimizer_options(config, strategy, held));
+                             {optimizer_options(config, pace_of(config, strategy).momentum), held.over_parts()});
   gradients = held.gradients(config, work, net ? &*net : nullptr, stream, scale);
 }
 
