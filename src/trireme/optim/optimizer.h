@@ -1,7 +1,7 @@
 // An optimizer on flat memory: how a step moves weights by their gradient, and what it keeps beside them. One file per
 // optimizer; trainer, parameter servers and co-simulation step by these and nothing else.
 //
-//   auto rule = find("adam")->make({.weight_decay = 0.01});
+//   auto rule = find_optimizer("adam")->make({.weight_decay = 0.01});
 //   rule->begin(lr, step);              // once for each step of a tensor, or of many alike
 //   rule->apply(piece);                 // pieces of any length, in any order, on any threads
 //
