@@ -33,11 +33,11 @@ int main() try {
   }
   world.broadcast(at);
   const std::string endpoint(reinterpret_cast<const char*>(at.data()));
-  const auto ours = [](const ps::UpdateSpec&) { return ps::Update{1, adagrad, {}}; };  // with one vector of state
-  ps::Server server({.at = endpoint, .key = key, .updates = {{"adagrad", ours}}});
+  const auto ours = [](const ps::UpdateSpec&) { return ps::Update{1, adagrad}; };  // with one vector of state
+  ps::Server server({.at = endpoint, .key = key, .updates = {{"my-adagrad", ours}}});
   {
     ps::Client client({.at = endpoint, .key = key, .rank = world.rank()});
-    client.declare({{{"words", kRows * kWidth, kRows}}, {.name = "adagrad"}, ps::Consistency::bsp()},
+    client.declare({{{"words", kRows * kWidth, kRows}}, {.name = "my-adagrad"}, ps::Consistency::bsp()},
                    std::vector<float>(kRows * kWidth), soon());
     auto weights = client.allocate(client.count());  // servers on this host write it in place
     for (std::uint64_t step = 0; step < 200; ++step) {

@@ -30,7 +30,7 @@ TEST_P(BenchEqual, EndsAsOneWorkerDoes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Each, BenchEqual,
-                         ::testing::Values(EqualCase{3, 1}, EqualCase{3, 5}, EqualCase{3, 6}, EqualCase{3, 8},
+                         ::testing::Values(EqualCase{3, 11}, EqualCase{3, 5}, EqualCase{3, 6}, EqualCase{3, 8},
                                            EqualCase{3, 9}, EqualCase{4, 3}, EqualCase{4, 5}, EqualCase{5, 0},
                                            EqualCase{5, 3}, EqualCase{5, 8}));
 

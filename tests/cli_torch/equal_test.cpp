@@ -1,5 +1,6 @@
 // What must be as one worker has it, but for rounding: read from checkpoints, without the library under test.
 #include "tests/cli_torch/training.h"
+#include "trireme/optim/optimizers.h"
 
 namespace trireme::test {
 namespace {
@@ -111,22 +112,58 @@ TEST_F(AsOneWorker, SynchronizedNormalizationWithoutSamplesGoesOn) {
   EXPECT_LT(between("two", "one"), kRounding);
 }
 
-TEST_F(AsOneWorker, WhatServersKeptAnyRunGoesOnWith) {
-  const std::vector<Words> optimizers{{"--optimizer", "adam", "--lr", "0.003", "--epsilon", "1e-3"},
-                                      {"--nesterov", "--momentum", "0.9"}};
+// Each optimizer that servers step by, with what else it keeps.
+std::vector<Words> server_optimizers() {
+  std::vector<Words> all;
+  for (const auto& kind : optim::optimizers()) {
+    if (!kind.on_servers()) continue;
+    Words words{"--optimizer", std::string(kind.name), "--lr", kind.epsilon ? "0.003" : "0.02"};
+    if (kind.epsilon) words = words + Words{"--epsilon", "1e-3"};
+    if (kind.mean_square) words = words + Words{"--momentum", "0.8"};
+    if (kind.accumulates) words = words + Words{"--lr-decay", "0.1", "--initial-accumulator", "0.01"};
+    all.push_back(words);
+    if (kind.linear) all.push_back(words + Words{"--nesterov"});
+  }
+  return all;
+}
+
+class EachOptimizer : public AsOneWorker, public ::testing::WithParamInterface<Words> {};
+INSTANTIATE_TEST_SUITE_P(OnServers, EachOptimizer, ::testing::ValuesIn(server_optimizers()), [](const auto& test) {
+  return test.param[1] + (test.param.back() == "--nesterov" ? "_nesterov" : "");
+});
+
+TEST_P(EachOptimizer, WhatServersKeptAnyRunGoesOnWith) {
   const std::vector<std::pair<std::string, std::string>> changes{{"ps-bsp", "allreduce"},
                                                                  {"allreduce", "ps-bsp"},
                                                                  {"ps-ssp:s=0", "stale-allreduce:s=0"},
                                                                  {"stale-allreduce:s=0", "ps-bsp"}};
-  for (const auto& optimizer : optimizers) {
-    run_well(perceptron("one", Words{"--workers", "1", "--batch", "24", "--steps", "17"} + optimizer));
-    for (const auto& [first, second] : changes) {
-      run_well(perceptron("two", Words{"--strategy", first, "--steps", "9"} + optimizer));
-      run_well(Words{"train", "--resume", (folder.path() / "two").string(), "--steps", "17", "--strategy", second});
-      EXPECT_LT(between("two", "one"), kRounding) << first << " " << second << optimizer[1];
-      fs::remove_all(folder.path() / "two");
-    }
-    fs::remove_all(folder.path() / "one");
+  run_well(perceptron("one", Words{"--workers", "1", "--batch", "24", "--steps", "17"} + GetParam()));
+  for (const auto& [first, second] : changes) {
+    run_well(perceptron("two", Words{"--strategy", first, "--steps", "9"} + GetParam()));
+    run_well(Words{"train", "--resume", (folder.path() / "two").string(), "--steps", "17", "--strategy", second});
+    EXPECT_LT(between("two", "one"), kRounding) << first << " " << second;
+    fs::remove_all(folder.path() / "two");
+  }
+}
+
+TEST_P(EachOptimizer, IsAsOneWorkersHoweverItIsSpread) {
+  run_well(perceptron("one", Words{"--workers", "1", "--batch", "24"} + GetParam()));
+  for (const Words& way : {Words{"--mesh", "data=2", "--shard", "optimizer"},
+                           Words{"--mesh", "data=2", "--shard", "parameters"}, Words{"--strategy", "ps-bsp"},
+                           Words{"--mesh", "tensor=2", "--batch", "24"}, Words{"--mesh", "pipe=2", "--batch", "24"}}) {
+    run_well(perceptron("more", way + GetParam()));
+    EXPECT_LT(between("more", "one"), kRounding) << way[1];
+    fs::remove_all(folder.path() / "more");
+  }
+}
+
+// Alone, a worker's servers do what its optimizer would.
+TEST_P(EachOptimizer, OneWorkersServersEndInItsBits) {
+  run_well(perceptron("one", Words{"--workers", "1"} + GetParam()));
+  for (const std::string strategy : {"ps-bsp", "ps-ssp:s=0"}) {
+    run_well(perceptron("served", Words{"--workers", "1", "--strategy", strategy} + GetParam()));
+    EXPECT_THAT(differences(weights(folder.path() / "served"), weights(folder.path() / "one")), ::testing::IsEmpty());
+    fs::remove_all(folder.path() / "served");
   }
 }
 

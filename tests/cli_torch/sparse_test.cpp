@@ -72,6 +72,14 @@ TEST_F(Sparse, ProcessesAndSeveralServersAgree) {
   EXPECT_THAT(differences(weights(folder / "sparse"), weights(folder / "dense")), IsEmpty());
 }
 
+// A row without a gradient is left where it is by adagrad, and so is its sum.
+TEST_F(Sparse, AdagradIsThatOfWholeGradients) {
+  const Words adagrad{"--optimizer", "adagrad", "--lr", "0.02", "--lr-decay", "0.1", "--epochs", "1"};
+  run_well(language("dense", adagrad));
+  run_well(language("sparse", adagrad + Words{"--sparse"}));
+  EXPECT_THAT(differences(weights(folder / "sparse"), weights(folder / "dense")), IsEmpty());
+}
+
 // Moments of rows that nobody touched stay: with adam that is another, lazy, update.
 TEST_F(Sparse, IsLazyWithMoments) {
   const Words adam{"--optimizer", "adam", "--lr", "0.01", "--epochs", "1"};
@@ -82,7 +90,9 @@ TEST_F(Sparse, IsLazyWithMoments) {
 }
 
 TEST_F(Sparse, GoesOnExactly) {
-  for (const Words& optimizer : {Words{"--momentum", "0.9"}, Words{"--optimizer", "adam", "--lr", "0.01"}}) {
+  for (const Words& optimizer :
+       {Words{"--momentum", "0.9"}, Words{"--optimizer", "adam", "--lr", "0.01"},
+        Words{"--optimizer", "rmsprop", "--centered", "--momentum", "0.5"}, Words{"--optimizer", "adagrad"}}) {
     const Words how = optimizer + Words{"--sparse", "--checkpoint-every", "4", "--keep-last", "9"};
     run_well(language("straight", how));
     run_well(language("stopped", how + Words{"--steps", "4"}));

@@ -66,8 +66,7 @@ TEST(Suggestions, Objectives) {
 }
 
 TEST(Suggestions, UpdatesAndConsistencyOfServers) {
-  std::vector<std::string_view> names;
-  for (const auto& [name, maker] : ps::built_in_updates()) names.push_back(name);
+  const auto names = ps::update_names();
   expect_suggestions(names, [](const std::string& typo) { ps::make_update({.name = typo}, {}); });
   expect_suggestions({"bsp", "async"}, [](const std::string& typo) { ps::parse_consistency(typo); });
 }

@@ -27,10 +27,8 @@ inline std::vector<float> gradient_of(int rank, int step) {
   return noise(kCount, static_cast<unsigned>(1000 * step + rank));
 }
 
-inline JobSpec spec(std::string_view codec, const Consistency& rule, const std::string& update = "sgd") {
-  JobSpec result{kTensors, {}, rule, {.codec = std::string(codec), .seed = 5}};
-  result.update.name = update;
-  return result;
+inline JobSpec spec(std::string_view codec, const Consistency& rule, double momentum = 0) {
+  return {kTensors, {"sgd", {.momentum = momentum}}, rule, {.codec = std::string(codec), .seed = 5}};
 }
 
 inline std::vector<std::string_view> names() {

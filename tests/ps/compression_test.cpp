@@ -61,7 +61,7 @@ struct Oracle {
         }
       }
     }
-    update.apply({weights, sum, {}, lr, 1});
+    update.step({weights, sum, {}, lr, 1});
     return bytes;
   }
 
@@ -103,7 +103,7 @@ std::vector<float> train(const JobOptions& options, std::string_view codec, cons
     if (meanwhile) meanwhile(job, made);
   });
   std::vector<float> last(kCount);
-  job.run(spec(codec, rule, "momentum"), noise(kCount, 7), [&](Client& client, int rank) {
+  job.run(spec(codec, rule, 0.9), noise(kCount, 7), [&](Client& client, int rank) {
     auto gradient = client.allocate(kCount), weights = client.allocate(kCount);
     for (int step = 0; step < steps; ++step) {
       std::ranges::copy(gradient_of(rank, step), gradient.begin());

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <random>
 
+#include "tests/optim/textbook.h"
 #include "tests/ps/job.h"
 
 namespace trireme::ps::consistency_test {
@@ -24,33 +25,6 @@ std::vector<float> noise(std::size_t n, unsigned seed) {
   return numbers;
 }
 std::vector<float> gradient_of(int rank, int step) { return noise(kCount, static_cast<unsigned>(1000 * step + rank)); }
-
-// An optimizer as a textbook has it, in double.
-struct Plain {
-  UpdateSpec spec;
-  std::vector<double> w, m, v;
-  int t = 0;
-  void step(const std::vector<double>& g, double lr) {
-    ++t;
-    m.resize(w.size());
-    v.resize(w.size());
-    for (std::size_t i = 0; i < w.size(); ++i) {
-      double d = g[i] + (spec.name == "adamw" ? 0 : spec.weight_decay * w[i]);
-      if (spec.name == "sgd") {
-        w[i] -= lr * d;
-      } else if (spec.name == "momentum") {
-        m[i] = spec.momentum * m[i] + d;
-        w[i] -= lr * (spec.nesterov ? d + spec.momentum * m[i] : m[i]);
-      } else {
-        if (spec.name == "adamw") w[i] *= 1 - lr * spec.weight_decay;
-        m[i] = spec.beta1 * m[i] + (1 - spec.beta1) * d;
-        v[i] = spec.beta2 * v[i] + (1 - spec.beta2) * d * d;
-        double mean = m[i] / (1 - std::pow(spec.beta1, t)), square = v[i] / (1 - std::pow(spec.beta2, t));
-        w[i] -= lr * mean / (std::sqrt(square) + spec.epsilon);
-      }
-    }
-  }
-};
 
 // Weights after some rounds of `workers`, as worker 0 pulls them last.
 std::vector<float> train(const JobOptions& options, const UpdateSpec& update, const Consistency& rule, int steps,
@@ -74,32 +48,52 @@ std::vector<float> train(const JobOptions& options, const UpdateSpec& update, co
   return last;
 }
 
-UpdateSpec named(const std::string& name, double decay = 0, bool nesterov = false) {
-  UpdateSpec spec;
-  spec.name = name;
-  spec.weight_decay = decay;
-  spec.nesterov = nesterov;
-  return spec;
-}
+UpdateSpec named(const std::string& name, const optim::Options& options = {}) { return {name, options}; }
 
 TEST(Consistency, ARoundIsOneStepOnTheMean) {
   constexpr int kSteps = 6, kWorkers = 3;
-  for (const UpdateSpec& update : {named("sgd"), named("sgd", 0.01), named("momentum"), named("momentum", 0.01, true),
-                                   named("adam", 0.01), named("adamw", 0.01)}) {
-    auto got = train({.workers = kWorkers}, update, Consistency::bsp(), kSteps);
-    auto first = noise(kCount, 7);
-    Plain plain{update, std::vector<double>(first.begin(), first.end()), {}, {}};
-    for (int step = 0; step < kSteps; ++step) {
-      std::vector<double> mean(kCount);
-      for (int rank = 0; rank < kWorkers; ++rank) {
-        auto g = gradient_of(rank, step);
-        for (std::size_t i = 0; i < kCount; ++i) mean[i] += g[i] / kWorkers;
+  for (const auto& kind : optim::optimizers()) {
+    if (!kind.on_servers()) continue;
+    for (const auto& options : optim::variants(kind)) {
+      auto got = train({.workers = kWorkers}, {std::string(kind.name), options}, Consistency::bsp(), kSteps);
+      auto first = noise(kCount, 7);
+      optim::Textbook plain{std::string(kind.name), options, {first.begin(), first.end()}};
+      for (int step = 0; step < kSteps; ++step) {
+        std::vector<double> mean(kCount);
+        for (int rank = 0; rank < kWorkers; ++rank) {
+          auto g = gradient_of(rank, step);
+          for (std::size_t i = 0; i < kCount; ++i) mean[i] += g[i] / kWorkers;
+        }
+        plain.step(mean, 0.1);
       }
-      plain.step(mean, 0.1);
+      double worst = 0;
+      for (std::size_t i = 0; i < kCount; ++i) worst = std::max(worst, std::abs(got[i] - plain.w[i]));
+      EXPECT_LT(worst, 2e-5) << kind.name;
     }
-    double worst = 0;
-    for (std::size_t i = 0; i < kCount; ++i) worst = std::max(worst, std::abs(got[i] - plain.w[i]));
-    EXPECT_LT(worst, 2e-5) << update.name;
+  }
+}
+
+// What a trainer that is alone computes, in every bit.
+TEST(Consistency, OneWorkersServersAreTheOptimizer) {
+  for (const auto& kind : optim::optimizers()) {
+    if (!kind.on_servers()) continue;
+    for (const auto& options : optim::variants(kind)) {
+      for (const auto& rule : {Consistency::bsp(), Consistency::ssp(2), Consistency::asynchronous()}) {
+        const auto got = train({.workers = 1, .servers = 2}, {std::string(kind.name), options}, rule, 5);
+        auto alone = noise(kCount, 7);
+        const auto ours = optim::make_rule(kind, options);
+        std::vector<std::vector<float>> kept;
+        for (const auto& one : ours->quantities()) kept.emplace_back(kCount, one.first);
+        for (int step = 0; step < 5; ++step) {
+          const auto gradient = gradient_of(0, step);
+          optim::Piece all{.w = alone.data(), .g = gradient.data(), .kept = {}, .n = kCount};
+          for (std::size_t k = 0; k < kept.size(); ++k) all.kept[k] = kept[k].data();
+          ours->begin(0.1, static_cast<std::uint64_t>(step) + 1);
+          ours->apply(all);
+        }
+        EXPECT_EQ(got, alone) << kind.name;
+      }
+    }
   }
 }
 
@@ -196,37 +190,43 @@ TEST(Consistency, AsynchronousAppliesEachPushAtOnce) {
 }
 
 // Two workers' rows of one round are added where they meet; everything else stays, its momentum too.
+// Rows that nobody pushed stay as they are, and what is kept of them too.
 TEST(Consistency, RowsAreUpdatedAlone) {
-  Job job({.workers = 2, .servers = 3});
   constexpr std::size_t kRows = 50, kWidth = 7, kAll = kRows * kWidth + 20;
   const std::vector<Tensor> model{{"dense", 20, 1}, {"embedding", kRows * kWidth, kRows}};
-  Plain plain{named("momentum"), std::vector<double>(kAll, 1.0), std::vector<double>(kAll), {}};
   const std::vector<std::vector<std::uint64_t>> rows{{3, 49, 3}, {49, 0}};
-  for (int step = 0; step < 3; ++step) {
-    std::vector<double> sum(kAll);
-    for (auto& list : rows) {
-      for (std::uint64_t row : list) {
-        for (std::size_t i = 0; i < kWidth; ++i) sum[20 + row * kWidth + i] += 0.5;
+  for (const auto& kind : optim::optimizers()) {
+    if (!kind.on_servers()) continue;
+    for (const auto& options : optim::variants(kind)) {
+      optim::Textbook plain{std::string(kind.name), options, std::vector<double>(kAll, 1.0)};
+      for (int step = 0; step < 3; ++step) {
+        std::vector<double> sum(kAll, std::nan(""));
+        for (auto& list : rows) {
+          for (std::uint64_t row : list) {
+            for (std::size_t i = 0; i < kWidth; ++i) {
+              double& one = sum[20 + row * kWidth + i];
+              one = std::isnan(one) ? 0.5 : one + 0.5;
+            }
+          }
+        }
+        plain.step(sum, 0.1);
       }
-    }
-    for (std::size_t i = 0; i < kAll; ++i) {
-      if (sum[i] == 0) continue;
-      plain.m[i] = 0.9 * plain.m[i] + sum[i];
-      plain.w[i] -= 0.1 * plain.m[i];
+      Job job({.workers = 2, .servers = 3});
+      job.run({model, named(std::string(kind.name), options), Consistency::bsp()}, std::vector<float>(kAll, 1.0f),
+              [&](Client& client, int rank) {
+                auto& mine = rows[static_cast<std::size_t>(rank)];
+                std::vector<float> values(mine.size() * kWidth, 0.5f), weights(kAll);
+                for (int step = 0; step < 3; ++step) {
+                  client.wait(client.push_rows("embedding", mine, values, 0.1), soon());
+                  client.wait(client.pull(weights), soon());
+                }
+                for (std::size_t i = 0; i < kAll; ++i) ASSERT_NEAR(weights[i], plain.w[i], 3e-6) << kind.name << i;
+                EXPECT_THROW(
+                    client.push_rows("embedding", std::vector<std::uint64_t>{50}, std::vector<float>(kWidth), 0.1),
+                    ConfigError);
+              });
     }
   }
-  job.run({model, named("momentum"), Consistency::bsp()}, std::vector<float>(kAll, 1.0f),
-          [&](Client& client, int rank) {
-            auto& mine = rows[static_cast<std::size_t>(rank)];
-            std::vector<float> values(mine.size() * kWidth, 0.5f), weights(kAll);
-            for (int step = 0; step < 3; ++step) {
-              client.wait(client.push_rows("embedding", mine, values, 0.1), soon());
-              client.wait(client.pull(weights), soon());
-            }
-            for (std::size_t i = 0; i < kAll; ++i) ASSERT_NEAR(weights[i], plain.w[i], 1e-6) << i;
-            EXPECT_THROW(client.push_rows("embedding", std::vector<std::uint64_t>{50}, std::vector<float>(kWidth), 0.1),
-                         ConfigError);
-          });
 }
 
 TEST(Consistency, AUsersOwnUpdate) {

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/optim/textbook.h"
 #include "tests/ps/job.h"
 #include "trireme/base/error.h"
 #include "trireme/ps/wire/messages.h"
@@ -16,14 +17,12 @@ struct Ended {
   ServerState state;
 };
 
-JobSpec spec(const std::string& update) {
-  JobSpec result{{{"a", 1000, 1}, {"b", kCount - 1000, 1}}, {}, Consistency::bsp()};
-  result.update.name = update;
-  return result;
+JobSpec spec(const UpdateSpec& update) {
+  return {{{"a", 1000, 1}, {"b", kCount - 1000, 1}}, update, Consistency::bsp()};
 }
 
 // Two workers; the first begins the job with `from`.
-Ended train(const std::string& update, const Ended& from, int first, int last, int replicas) {
+Ended train(const UpdateSpec& update, const Ended& from, int first, int last, int replicas) {
   Job job({.workers = 2, .servers = 2, .replicas = replicas});
   Ended ended;
   std::vector<std::jthread> threads;
@@ -49,17 +48,20 @@ Ended train(const std::string& update, const Ended& from, int first, int last, i
 
 TEST(PsGoOn, EndsInTheSameBits) {
   for (const int replicas : {1, 2}) {
-    for (const auto& [update, parts] :
-         std::vector<std::pair<std::string, std::size_t>>{{"sgd", 0}, {"momentum", 1}, {"adam", 2}, {"adamw", 2}}) {
-      SCOPED_TRACE(update);
-      const Ended start{std::vector<float>(kCount, 0.5f), {}};
-      const auto straight = train(update, start, 0, 6, replicas);
-      const auto half = train(update, start, 0, 3, replicas);
-      EXPECT_EQ(half.state.parts.size(), parts);
-      const auto whole = train(update, half, 3, 6, replicas);
-      EXPECT_EQ(whole.weights, straight.weights);
-      EXPECT_EQ(whole.state.parts, straight.state.parts);
-      EXPECT_EQ(whole.state.updates, straight.state.updates);
+    for (const auto& kind : optim::optimizers()) {
+      if (!kind.on_servers()) continue;
+      for (const auto& options : optim::variants(kind)) {
+        SCOPED_TRACE(kind.name);
+        const UpdateSpec update{std::string(kind.name), options};
+        const Ended start{std::vector<float>(kCount, 0.5f), {}};
+        const auto straight = train(update, start, 0, 6, replicas);
+        const auto half = train(update, start, 0, 3, replicas);
+        EXPECT_EQ(half.state.parts.size(), quantities_of(update).size());
+        const auto whole = train(update, half, 3, 6, replicas);
+        EXPECT_EQ(whole.weights, straight.weights);
+        EXPECT_EQ(whole.state.parts, straight.state.parts);
+        EXPECT_EQ(whole.state.updates, straight.state.updates);
+      }
     }
   }
 }
@@ -68,7 +70,8 @@ TEST(PsGoOn, AStateOfAnotherModelIsRefused) {
   Job job({.workers = 1, .servers = 1});
   auto client = job.client(0);
   const ServerState state{{std::vector<float>(kCount - 1)}, 3};
-  EXPECT_THROW(client->declare(spec("momentum"), std::vector<float>(kCount), soon(), state), ConfigError);
+  EXPECT_THROW(client->declare(spec({"sgd", {.momentum = 0.9}}), std::vector<float>(kCount), soon(), state),
+               ConfigError);
 }
 
 TEST(PsGoOn, BodiesAreChecked) {

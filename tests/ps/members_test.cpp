@@ -242,7 +242,7 @@ TEST(Members, ErrorsNameTheCulprit) {
   EXPECT_THAT(failure_of([&] { parse_consistency("eventually"); }), HasSubstr("bsp, ssp:STALENESS, async"));
   UpdateSpec wrong;
   wrong.name = "sgdd";
-  EXPECT_THAT(failure_of([&] { make_update(wrong); }), HasSubstr("adam, adamw, mean, momentum, sgd"));
+  EXPECT_THAT(failure_of([&] { make_update(wrong); }), HasSubstr("there are sgd, adam, adamw, rmsprop, adagrad, mean"));
 }
 
 TEST(Members, AWrongKeyDoesNotGetIn) {

@@ -10,7 +10,7 @@ before() {
   mkdir -p "$tree/include/trireme"
   file sync/strategies/easgd.cpp '  return {.name = "easgd",'
   file compress/codecs/topk.cpp '  return {.name = "topk",'
-  file optim/optimizers.h 'inline constexpr Kind kLars{.name = "lars",'
+  file optim/lars.cpp 'constinit const Kind kLars{.name = "lars",'
   file mesh/hybrids.cpp '    HybridKind{.name = "none"},' '    HybridKind{.name = "alexnet"},'
   file collective/schedules/members.inc 'ALGORITHM(all_reduce, "ring", "round", kMessages, ring)'
   file mesh/schedule.cpp '    PipelineKind{"gpipe", "all forwards", true, make_gpipe},'

@@ -6,13 +6,13 @@
 #include <torch/csrc/autograd/variable.h>
 
 #include <cmath>
-#include <unordered_set>
 
 #include "trireme/base/error.h"
 #include "trireme/grad/exchange_options.h"
 #include "trireme/grad/finite.h"
 #include "trireme/grad/gradient_exchange.h"
 #include "trireme/grad/heap_allocator.h"
+#include "trireme/grad/parameters.h"
 #include "trireme/grad/reducer.h"
 #include "trireme/grad/replicas.h"
 #include "trireme/grad/sync_batch_norm.h"
@@ -20,37 +20,11 @@
 
 namespace trireme {
 
+using grad::buffers_of;
+using grad::everything;
 using grad::Parameter;
 
 namespace {
-
-// The parameters that learn, each once however often it is shared.
-std::vector<Parameter> learning(torch::nn::Module& model) {
-  std::vector<Parameter> found;
-  std::unordered_set<const void*> seen;
-  for (const auto& item : model.named_parameters()) {
-    if (!item.value().defined() || !item.value().requires_grad()) continue;
-    if (seen.insert(item.value().unsafeGetTensorImpl()).second) found.push_back({item.key(), item.value()});
-  }
-  return found;
-}
-
-std::vector<Parameter> buffers_of(torch::nn::Module& model) {
-  std::vector<Parameter> found;
-  for (const auto& item : model.named_buffers()) {
-    if (item.value().defined()) found.push_back({item.key(), item.value()});
-  }
-  return found;
-}
-
-std::vector<Parameter> everything(torch::nn::Module& model) {
-  std::vector<Parameter> found;
-  for (const auto& item : model.named_parameters()) {
-    if (item.value().defined()) found.push_back({item.key(), item.value()});
-  }
-  for (auto& buffer : buffers_of(model)) found.push_back(std::move(buffer));
-  return found;
-}
 
 std::vector<std::size_t> sizes_of(const std::vector<Parameter>& parameters) {
   std::vector<std::size_t> sizes;
@@ -110,7 +84,7 @@ struct DataParallel::Impl : GradientExchange {
 };
 
 DataParallel::Impl::Impl(torch::nn::Module& module, Communicator& world, const ExchangeOptions& options)
-    : model(module), comm(world), reducer(learning(module), world, options) {
+    : model(module), comm(world), reducer(grad::learning(module), world, options) {
   if (reducer.parameters().empty())
     throw ConfigError("data_parallel: the model has no parameter that requires a gradient");
   if (!options.stay) {

@@ -35,7 +35,7 @@ RunHeader header_of(const Config& config, const Workload& work, const Communicat
   header.out = config.out;
   if (config.loss != "auto" || work.objective.targets != data::Targets::classes) header.loss = work.objective.loss_text;
   if (const compress::Rules rules(config.compress, config.compress_rule); !rules.none()) header.compress = rules.text();
-  if (const auto pace = pace_of(config, strategy); pace.momentum != config.momentum) {
+  if (const auto pace = pace_of(config, strategy); pace.momentum != momentum_of(config)) {
     header.optimizer +=
         fmt::format("; because of the strategy or codec momentum {:g}, {:g} times the rate", pace.momentum, pace.rate);
     if (const double clip = own_clip(config, strategy, 1); clip != config.clip) {

@@ -68,7 +68,7 @@ void check_sparse(const Combination& chosen, const Choice& strategy) {
   if (!compress::Rules(chosen.compress, chosen.compress_rule).none()) {
     refuse("codes are of whole gradients; leave out --compress, or --sparse");
   }
-  if (!ps::built_in_updates().contains(chosen.optimizer)) {
+  if (!ps::has_update(chosen.optimizer)) {
     refuse(fmt::format("servers step by rows, and know nothing of {}; choose another --optimizer", chosen.optimizer));
   }
   if (chosen.on_mesh) {
@@ -135,7 +135,7 @@ void check_combination(const Combination& chosen) {
   const bool means = in_rounds(strategy) && compress::Rules(chosen.compress, chosen.compress_rule).none();
   if (strategy.kind->needs_servers && !means) {
     check_optimizer("--optimizer (with servers)", chosen,
-                    [](const optim::OptimizerKind& one) { return ps::built_in_updates().contains(one.name); });
+                    [](const optim::OptimizerKind& one) { return one.on_servers(); });
   }
   if (traits_of(strategy).one_memory && chosen.launch != "threads") {
     throw ConfigError(

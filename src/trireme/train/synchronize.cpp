@@ -8,8 +8,9 @@
 #include "trireme/grad/data_parallel.h"
 #include "trireme/grad/exchange_options.h"
 #include "trireme/grad/gradient_exchange.h"
+#include "trireme/grad/parameters.h"
 #include "trireme/grad/replicas.h"
-#include "trireme/optim/optimizers.h"
+#include "trireme/optim/kinds.h"
 #include "trireme/sync/compatibility.h"
 #include "trireme/sync/pace_with_codes.h"
 #include "trireme/sync/run_step.h"
@@ -21,19 +22,8 @@
 namespace trireme {
 namespace {
 
-std::vector<grad::Parameter> all_tensors(torch::nn::Module& model) {
-  std::vector<grad::Parameter> all;
-  for (const auto& item : model.named_parameters()) {
-    if (item.value().defined()) all.push_back({item.key(), item.value()});
-  }
-  for (const auto& item : model.named_buffers()) {
-    if (item.value().defined()) all.push_back({item.key(), item.value()});
-  }
-  return all;
-}
-
 void begin_alike(torch::nn::Module& model, Communicator& world) {
-  const auto all = all_tensors(model);
+  const auto all = grad::everything(model);
   grad::check_same_outline(world, all);
   grad::broadcast_all(world, all, 0);
 }
@@ -49,11 +39,21 @@ sync::Choice choice_of(const SynchronizeOptions& options, const train::TorchStep
   sync::check_combination({.strategy = options.strategy,
                            .compress = options.compress,
                            .compress_rule = options.compress_rule,
-                           .optimizer = std::string(stepping.sgd ? optim::kSgd.name : optim::kAdam.name),
-                           .nesterov = stepping.nesterov,
+                           // One of a user's own is as any but sgd; what servers know of it is asked later.
+                           .optimizer = std::string((stepping.kind ? *stepping.kind : optim::kAdam).name),
+                           .nesterov = stepping.options.nesterov,
                            .clips = options.clip > 0,
                            .launch = world.transport() == "inproc" ? "threads" : "processes"});
   return choice;
+}
+
+void check_servers_can(const train::TorchStepping& stepping, const sync::Choice& choice) {
+  if (const auto update = stepping.update()) return (void)ps::make_update(*update);
+  throw ConfigError(fmt::format(
+      "synchronize: {}: servers step the weights, by SGD, Adam, AdamW, RMSprop or Adagrad with the same settings for "
+      "all "
+      "parameters, {}; choose one of them, ps-bsp or another strategy",
+      choice.text(), stepping.groups_differ ? "and those of its groups differ" : "not by " + stepping.name));
 }
 
 }  // namespace
@@ -71,6 +71,7 @@ struct Synchronizer::Impl : sync::Worker {
   sync::Step now() const { return {number, train::rate_of(optimizer) * pace.rate}; }
   void begin() { sync::begin_step(*strategy, *this, now(), times); }
   void shares_of_mean();
+  ps::UpdateSpec server_update(const compress::Rules& rules) const;
   std::unique_ptr<sync::Strategy> make_strategy();
   sync::Pace find_pace() const;
   ExchangeOptions exchange_options();
@@ -105,20 +106,26 @@ Synchronizer::Impl::Impl(torch::nn::Module& module, torch::optim::Optimizer& ste
       pace(find_pace()),
       clip(sync::own_clip(*strategy, pace, given.clip, ranks.size())) {
   const auto& traits = strategy->traits();
-  if (traits.owns_step && !stepping.update) {
-    throw ConfigError(
-        fmt::format("synchronize: {}: servers step the weights, and know SGD without dampening, Adam and AdamW with "
-                    "the same settings for all parameters, but not {}; choose one, ps-bsp or another strategy",
-                    choice.text(), stepping.name));
-  }
+  if (traits.owns_step) check_servers_can(stepping, choice);
   if (traits.uses_weights) flat.emplace(model, world, *strategy);
   net.emplace(model, world, exchange_options());
-  if (stepping.sgd && pace.momentum != stepping.momentum) train::set_momentum(optimizer, pace.momentum, false);
+  if (stepping.linear() && pace.momentum != stepping.options.momentum)
+    train::set_momentum(optimizer, pace.momentum, false);
   lend();
   const sync::Replica one = flat ? flat->replica() : sync::Replica{};
   strategy->begin({&one, 1});
   take_back();
   begin();
+}
+
+// As pace: where a codec has the momentum, or lets gradients be late, servers have none.
+ps::UpdateSpec Synchronizer::Impl::server_update(const compress::Rules& rules) const {
+  auto update = stepping.update().value_or(ps::UpdateSpec{});
+  if (!stepping.linear()) return update;
+  auto& own = update.options;
+  own.momentum = sync::pace_with_codes(*choice.kind, rules, {.momentum = own.momentum}, own.momentum).momentum;
+  own.nesterov &= own.momentum > 0;
+  return update;
 }
 
 std::unique_ptr<sync::Strategy> Synchronizer::Impl::make_strategy() {
@@ -134,20 +141,20 @@ std::unique_ptr<sync::Strategy> Synchronizer::Impl::make_strategy() {
                       .seed = options.seed,
                       .client = servers ? &servers->client() : nullptr,
                       .tensors = outline,
-                      .update = stepping.update.value_or(ps::UpdateSpec{}),
+                      .update = server_update(rules),
                       .timeout_s = options.timeout_s,
                       .compress = rules,
-                      .momentum = rules.takes_momentum() ? stepping.momentum : 0,
+                      .momentum = rules.takes_momentum() ? stepping.options.momentum : 0,
                       .clips = options.clip > 0,
-                      .own_optimizer = !stepping.update,
+                      .own_optimizer = !stepping.update(),
                       .exchanged = Op::avg,
                       .not_finite = sync::NotFinite::counts_as_zero});
 }
 
 sync::Pace Synchronizer::Impl::find_pace() const {
-  if (!stepping.sgd) return {};
+  if (!stepping.linear()) return {};
   return sync::pace_with_codes(*choice.kind, {options.compress, options.compress_rule},
-                               strategy->pace(stepping.momentum), stepping.momentum);
+                               strategy->pace(stepping.options.momentum), stepping.options.momentum);
 }
 
 ExchangeOptions Synchronizer::Impl::exchange_options() {
@@ -269,7 +276,7 @@ void Synchronizer::finish() {
   impl.strategy.reset();
   if (impl.servers) impl.servers->close();
   const auto& stepping = impl.stepping;
-  if (stepping.sgd) train::set_momentum(impl.optimizer, stepping.momentum, stepping.nesterov);
+  if (stepping.linear()) train::set_momentum(impl.optimizer, stepping.options.momentum, stepping.options.nesterov);
 }
 
 SynchronizeReport Synchronizer::report() const {
@@ -283,7 +290,7 @@ std::string Synchronizer::describe() const {
   auto text = impl.choice.text();
   const compress::Rules rules(impl.options.compress, impl.options.compress_rule);
   if (!rules.none()) text += ", " + rules.text();
-  if (impl.stepping.sgd && impl.pace.momentum != impl.stepping.momentum) {
+  if (impl.stepping.linear() && impl.pace.momentum != impl.stepping.options.momentum) {
     text += fmt::format("; momentum {:g}, {:g} times the rate", impl.pace.momentum, impl.pace.rate);
   }
   if (impl.clip > 0 && impl.options.clip == 0) text += fmt::format(", gradients of norm {:g} at most", impl.clip);

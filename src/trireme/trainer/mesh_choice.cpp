@@ -97,7 +97,7 @@ Ends measure_ends(const Config& config, Workload& work, const torch::Tensor& exa
     copy.mutable_grad() = torch::zeros_like(copy);
     copies.emplace_back(pair.key(), copy);
   }
-  auto stepping = make_optimizer(config.optimizer, copies, {.momentum = config.momentum});
+  auto stepping = make_optimizer(config.optimizer, copies, {optimizer_options(config, momentum_of(config)), {}});
   for (int run = 0; run <= kRuns; ++run) {
     const double begin = now();
     stepping->step(0);

@@ -1,4 +1,5 @@
-// How a gradient becomes a step: the list of optimizers, and one of a user's own.
+// How a gradient becomes a step of tensors: the list of optimizers, and one of a user's own. The optimizers themselves
+// are in room optim, which parameter servers step by as well.
 #pragma once
 #include <torch/torch.h>
 
@@ -16,15 +17,12 @@ namespace trireme::train {
 
 using NamedTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
-struct OptimizerOptions {
-  double momentum = 0.9;
-  double weight_decay = 0;
-  bool nesterov = false;
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  double trust = 0.001;  // LARS: the share of a layer's norm that one step may move it
-  // Where parameters are parts of a layer that others have the rest of: makes sums of squares over this worker's part
-  // of one those over all parts. Collective over who has them. Empty: parameters are whole.
-  std::function<void(const std::string& parameter, std::span<double> squares)> over_parts;
+// Where parameters are parts of a layer that others have the rest of: makes sums of squares over this worker's part of
+// one those over all parts. Collective over who has them. Empty: parameters are whole.
+using OverParts = std::function<void(const std::string& parameter, std::span<double> squares)>;
+
+struct OptimizerOptions : optim::Options {
+  OverParts over_parts;
 };
 
 // Steps the parameters it was made with by their .grad; one without a gradient stays where it is.
@@ -39,16 +37,16 @@ class Optimizer {
   virtual void load(const NamedTensors& state) = 0;
 };
 
+// One of a user's own: `kind.make` for one on flat memory, which servers step by as well; else `make`.
 struct OptimizerEntry {
   optim::OptimizerKind kind;
-  std::function<std::unique_ptr<Optimizer>(const NamedTensors& parameters, const OptimizerOptions& options)> make;
+  std::function<std::unique_ptr<Optimizer>(const NamedTensors& parameters, const OptimizerOptions& options)> make = {};
 };
-std::span<const OptimizerEntry> optimizers();
-// One more, before any is made. Throws ConfigError for a name that is taken.
+// One more, before any is made. Throws ConfigError for a name that is taken, or where nothing makes it.
 void add_optimizer(OptimizerEntry entry);
 
 // By name. Throws ConfigError that lists the names.
-const OptimizerEntry& find_optimizer(std::string_view name);
+const optim::OptimizerKind& find_optimizer(std::string_view name);
 std::unique_ptr<Optimizer> make_optimizer(std::string_view name, const NamedTensors& parameters,
                                           const OptimizerOptions& options = {});
 

@@ -40,7 +40,7 @@ void Client::declare(const JobSpec& spec, std::span<const float> initial, Deadli
 ServerState Client::pull_state(Deadline deadline) {
   ServerState state;
   const auto update = impl_->view().update;
-  const int parts = built_in_updates().contains(update.name) ? make_update(update).states : 0;
+  const auto parts = static_cast<int>(quantities_of(update).size());
   for (int part = 0; part < parts; ++part) {
     state.parts.emplace_back(count());
     Impl::Operation operation;

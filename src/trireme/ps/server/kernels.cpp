@@ -1,72 +1,15 @@
 #include "trireme/ps/server/kernels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-// Each loop is compiled for several vector widths; the loader picks. Sanitizers do not survive that.
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TRIREME_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define TRIREME_CLONES
-#endif
+#include "trireme/optim/clones.h"
 
 namespace trireme::ps::kernels {
-
-TRIREME_CLONES
-void sgd(float* __restrict w, const float* __restrict g, float* __restrict m, std::size_t n, const Sgd& constants) {
-  const Sgd c = constants;
-  if (!m) {
-    for (std::size_t i = 0; i < n; ++i) w[i] -= c.lr * (g[i] + c.weight_decay * w[i]);
-  } else if (c.nesterov) {
-    for (std::size_t i = 0; i < n; ++i) {
-      float d = g[i] + c.weight_decay * w[i];
-      m[i] = c.momentum * m[i] + d;
-      w[i] -= c.lr * (d + c.momentum * m[i]);
-    }
-  } else {
-    for (std::size_t i = 0; i < n; ++i) {
-      m[i] = c.momentum * m[i] + (g[i] + c.weight_decay * w[i]);
-      w[i] -= c.lr * m[i];
-    }
-  }
-}
-
-TRIREME_CLONES
-void adam(float* __restrict w, const float* __restrict g, float* __restrict m, float* __restrict v, std::size_t n,
-          const Adam& constants) {
-  const Adam c = constants;
-  for (std::size_t i = 0; i < n; ++i) {
-    float d = g[i] + c.weight_decay * w[i];
-    m[i] = m[i] * c.beta1 + d * c.rest1;
-    v[i] = v[i] * c.beta2 + d * d * c.rest2;
-    w[i] = w[i] * c.keep - c.step * m[i] / (std::sqrt(v[i]) / c.root_correction + c.epsilon);
-  }
-}
-
-// In blocks that stay in the first cache, so that each loop is one over dense memory.
-void sgd_round(const Round& r, const Sgd& c) {
-  constexpr std::size_t kBlock = 512;
-  alignas(64) float sum[kBlock];
-  for (std::size_t begin = 0; begin < r.n; begin += kBlock) {
-    const std::size_t n = std::min(kBlock, r.n - begin);
-    if (r.parts > 1) add(sum, r.gradients[0] + begin, r.gradients[1] + begin, n);
-    for (std::size_t part = 2; part < r.parts; ++part) add_to(sum, r.gradients[part] + begin, n);
-    float* const w = r.w + begin;
-    sgd(w, r.parts > 1 ? sum : r.gradients[0] + begin, r.m ? r.m + begin : nullptr, n, c);
-    for (std::size_t copy = 0; copy < r.copied; ++copy) {
-      if (r.past_caches) {
-        stream(r.copies[copy] + begin, w, n);
-      } else {
-        std::memcpy(r.copies[copy] + begin, w, n * sizeof(float));
-      }
-    }
-  }
-}
 
 TRIREME_CLONES
 void add(float* __restrict into, const float* __restrict a, const float* __restrict b, std::size_t n) {

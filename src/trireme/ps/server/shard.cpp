@@ -61,10 +61,9 @@ class SegmentReader {
 };
 
 // The sum of the contributions, in order, over [begin, begin + n): in `scratch`, or where it lies already. `readers`
-// are theirs, in the same order.
-const float* sum_of(std::span<const Contribution* const> parts, std::span<SegmentReader> readers, std::size_t begin,
-                    std::size_t n, float* scratch) {
-  bool dense = std::ranges::none_of(parts, &Contribution::sparse);
+// are theirs, in the same order; `dense`: none is sparse.
+const float* sum_of(std::span<const Contribution* const> parts, std::span<SegmentReader> readers, bool dense,
+                    std::size_t begin, std::size_t n, float* scratch) {
   if (dense) {
     const float* first = parts[0]->values.data() + begin;
     if (parts.size() == 1) return first;
@@ -82,6 +81,40 @@ const float* sum_of(std::span<const Contribution* const> parts, std::span<Segmen
   }
   return scratch;
 }
+
+// An update of one step, piece by piece. What it tells of a piece is filled in anew, not made anew: between copies past
+// the caches that would cost as much as the step.
+class PieceStepper {
+ public:
+  PieceStepper(const Update& update, const Floats& weights, std::span<const Floats> states, double lr,
+               std::uint64_t step)
+      : update_(update), weights_(weights), states_(states), piece_{{}, {}, {state_.data(), states.size()}, lr, step} {
+    if (update.rule) update.rule->begin(lr, step);
+  }
+
+  // Of elements [at, at + n).
+  void operator()(std::size_t at, std::size_t n, const float* gradient) {
+    if (update_.rule) {
+      flat_.w = weights_.data() + at;
+      flat_.g = gradient;
+      for (std::size_t k = 0; k < states_.size(); ++k) flat_.kept[k] = states_[k].data() + at;
+      flat_.n = n;
+      return update_.rule->apply(flat_);
+    }
+    piece_.weights = {weights_.data() + at, n};
+    piece_.gradient = {gradient, n};
+    for (std::size_t k = 0; k < states_.size(); ++k) state_[k] = {states_[k].data() + at, n};
+    update_.apply(piece_);
+  }
+
+ private:
+  const Update& update_;
+  const Floats& weights_;
+  const std::span<const Floats> states_;
+  std::array<std::span<float>, kMostStates> state_;
+  Piece piece_;
+  optim::Piece flat_;
+};
 
 }  // namespace
 
@@ -108,6 +141,13 @@ Shard::Shard(std::uint32_t id, std::size_t count, int states) : id_(id), weights
   for (int i = 0; i < states; ++i) {
     states_.emplace_back(count);
     std::ranges::fill(states_.back().span(), 0.0f);
+  }
+}
+
+void Shard::begin_with(const Update& update) {
+  if (!update.rule) return;
+  for (std::size_t k = 0; k < states_.size(); ++k) {
+    std::ranges::fill(states_[k].span(), update.rule->quantities()[k].first);
   }
 }
 
@@ -151,23 +191,17 @@ bool Shard::apply(std::uint64_t clock, const Update& update, std::span<float* co
     ++workers_[at->second.worker].applied;
   }
   ++version_;
-  std::array<float, kPiece> scratch;
-  std::array<std::span<float>, kMostStates> state;
-  if (update.round && std::ranges::none_of(parts, &Contribution::sparse)) {
-    apply_round(parts, update, copies);
-    waiting_.erase(begin, end);
-    return true;
-  }
+  const bool dense = std::ranges::none_of(parts, &Contribution::sparse);
+  PieceStepper step(update, weights_, states_, parts[0]->lr, version_);
+  alignas(64) std::array<float, kPiece> scratch;
   const auto segments = touched(parts, count());
   std::vector<SegmentReader> readers;
   for (const Contribution* part : parts) readers.emplace_back(*part);
   const bool copied = segments.size() == 1 && segments[0].count == count();
   for (const Segment& segment : segments) {
     for (std::size_t done = 0; done < segment.count; done += kPiece) {
-      std::size_t at = segment.offset + done, n = std::min<std::size_t>(kPiece, segment.count - done);
-      const float* gradient = sum_of(parts, readers, at, n, scratch.data());
-      for (std::size_t i = 0; i < states_.size(); ++i) state[i] = states_[i].span().subspan(at, n);
-      update.apply({weights().subspan(at, n), {gradient, n}, {state.data(), states_.size()}, parts[0]->lr, version_});
+      const std::size_t at = segment.offset + done, n = std::min<std::size_t>(kPiece, segment.count - done);
+      step(at, n, sum_of(parts, readers, dense, at, n, scratch.data()));
       if (!copied) continue;
       for (float* copy : copies) copy_piece(copy, at, n);
     }
@@ -175,17 +209,6 @@ bool Shard::apply(std::uint64_t clock, const Update& update, std::span<float* co
   if (copied && !copies.empty()) kernels::stream_end();
   waiting_.erase(begin, end);
   return copied;
-}
-
-void Shard::apply_round(std::span<const Contribution* const> parts, const Update& update,
-                        std::span<float* const> copies) {
-  std::vector<const float*> gradients;
-  for (const Contribution* part : parts) gradients.push_back(part->values.data());
-  auto aligned = [](float* memory) { return reinterpret_cast<std::uintptr_t>(memory) % 16 == 0; };
-  update.round({weights_.data(), states_.empty() ? nullptr : states_[0].data(), gradients.data(), gradients.size(),
-                copies.data(), copies.size(), count(), count() >= kStreamed && std::ranges::all_of(copies, aligned)},
-               parts[0]->lr);
-  kernels::stream_end();
 }
 
 void Shard::copy_piece(float* memory, std::size_t at, std::size_t n) const {

@@ -71,6 +71,8 @@ class Shard {
   const std::map<std::uint32_t, WorkerState>& workers() const { return workers_; }
   WorkerState& worker(std::uint32_t id) { return workers_[id]; }
 
+  // The state that the update begins with; before, it is zero.
+  void begin_with(const Update& update);
   // What an earlier job had come to: as many states as the update has, one after the other, and its updates so far.
   void go_on_from(std::span<const float> states, std::uint64_t version);
 
@@ -116,7 +118,6 @@ class Shard {
  private:
   using Waiting = std::map<std::pair<std::uint64_t, std::uint32_t>, Contribution>;  // by clock, then worker
   struct Sizes;
-  void apply_round(std::span<const Contribution* const> parts, const Update& update, std::span<float* const> copies);
   void copy_piece(float* memory, std::size_t at, std::size_t n) const;
 
   const std::uint32_t id_;

@@ -65,6 +65,7 @@ void Store::init(std::uint32_t id, std::span<const float> values, std::span<cons
   if (held.shard) return;
   auto shard = std::make_shared<Shard>(id, values.size(), update_.states);
   std::ranges::copy(values, shard->weights().begin());
+  shard->begin_with(update_);
   if (version > 0) shard->go_on_from(states, version);
   held.shard = std::move(shard);
   held.shard->end_record();

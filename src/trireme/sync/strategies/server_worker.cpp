@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "trireme/base/error.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/sync/strategies/one_learner.h"
 
 namespace trireme::sync {
@@ -12,9 +13,9 @@ namespace trireme::sync {
 namespace {
 
 ps::UpdateSpec paced(ps::UpdateSpec update, const Pace& pace) {
-  if (update.name != "momentum") return update;
-  update.momentum = pace.momentum;
-  if (pace.momentum == 0) update.name = "sgd";
+  if (!optim::is(&optim::OptimizerKind::linear, update.name)) return update;
+  update.options.momentum = pace.momentum;
+  update.options.nesterov &= pace.momentum > 0;
   return update;
 }
 
@@ -30,7 +31,7 @@ ServerWorker::ServerWorker(const Context& context, ps::Consistency consistency, 
       tensors_(context.tensors),
       consistency_(consistency),
       compression_(declared(context)),
-      update_(paced(context.update, pace(context.update.momentum))),
+      update_(paced(context.update, pace(context.update.options.momentum))),
       reading_(reading),
       timeout_s_(context.timeout_s),
       averages_((context.clips || context.own_optimizer) && in_rounds()) {
@@ -60,8 +61,8 @@ void ServerWorker::begin(std::span<const Replica> replicas) {
   weights_ = replicas[0].weights;
   gradient_ = replicas[0].gradient;
   // Nothing was kept of servers that had made no update.
-  client_.declare({tensors_, averages_ ? ps::UpdateSpec{.name = "mean"} : update_, consistency_, compression_},
-                  weights_, deadline(), servers_.updates > 0 ? servers_ : ps::ServerState{});
+  client_.declare({tensors_, averages_ ? ps::UpdateSpec{"mean", {}} : update_, consistency_, compression_}, weights_,
+                  deadline(), servers_.updates > 0 ? servers_ : ps::ServerState{});
   if (averages_) mean_ = memory(weights_.size());
   if (rows_) packed_ = memory(weights_.size());
   servers_ = {};
@@ -155,12 +156,13 @@ std::vector<Strategy::Kept> ServerWorker::state() {
   if (averages_) return {};  // workers have what there is
   std::size_t count = 0;
   for (const auto& tensor : tensors_) count += tensor.count;
-  const bool known = ps::built_in_updates().contains(update_.name);
-  servers_.parts.resize(known ? static_cast<std::size_t>(ps::make_update(update_).states) : 0);
+  const auto quantities = ps::quantities_of(update_);
+  servers_.parts.resize(quantities.size());
   std::vector<Kept> all;
-  for (auto& part : servers_.parts) {
-    part.resize(count);
-    all.push_back({fmt::format("server{}", all.size()), part});
+  for (std::size_t k = 0; k < quantities.size(); ++k) {
+    auto& part = servers_.parts[k];
+    part.resize(count, quantities[k].first);
+    all.push_back({std::string(quantities[k].name), part});
   }
   return all;
 }

@@ -6,17 +6,19 @@
 namespace trireme::train {
 namespace {
 
-// An optimizer's quantities of a parameter, in their order.
+// An optimizer's quantities of a parameter, by their names, which servers use as well.
 struct Moments {
-  std::vector<torch::Tensor> values;
+  std::map<std::string, torch::Tensor> values;
   torch::Tensor steps;  // undefined where it does not count
 };
 
 std::map<std::string, Moments> moments_of(Learner& learner) {
   std::map<std::string, Moments> all;
   for (const auto& [name, tensor] : learner.optimizer->state()) {
-    auto& moments = all[name.substr(0, name.rfind('.'))];
-    tensor.scalar_type() == torch::kLong ? (void)(moments.steps = tensor) : moments.values.push_back(tensor);
+    const auto dot = name.rfind('.');
+    auto& moments = all[name.substr(0, dot)];
+    tensor.scalar_type() == torch::kLong ? (void)(moments.steps = tensor)
+                                         : (void)moments.values.emplace(name.substr(dot + 1), tensor);
   }
   return all;
 }
@@ -25,14 +27,13 @@ std::map<std::string, Moments> moments_of(Learner& learner) {
 template <typename Use>
 void each(sync::Strategy& strategy, Learner& learner, std::map<std::string, Moments>& moments, const Use& use) {
   const auto outline = FlatModel::outline(learner.model());
-  const auto kept = strategy.state();
-  for (std::size_t k = 0; k < kept.size(); ++k) {
+  for (const auto& kept : strategy.state()) {
     std::size_t at = 0;
     for (const auto& parameter : outline) {
       auto& values = moments[parameter.name].values;
-      auto part = kept[k].values.subspan(at, parameter.count);
-      if (k < values.size()) {
-        use(values[k], torch::from_blob(part.data(), {static_cast<std::int64_t>(part.size())}, torch::kFloat32));
+      auto part = kept.values.subspan(at, parameter.count);
+      if (const auto mine = values.find(kept.name); mine != values.end()) {
+        use(mine->second, torch::from_blob(part.data(), {static_cast<std::int64_t>(part.size())}, torch::kFloat32));
       }
       at += parameter.count;
     }

@@ -46,12 +46,18 @@ constexpr std::array kFields{
     Field{"train.warmup", "--warmup", "epochs of linear warm-up", &C::warmup},
     Field{"train.reference_batch", "--reference-batch", "scale the rate by global batch / this (0: do not)",
           &C::reference_batch},
-    Field{"train.momentum", "--momentum", "of sgd and lars", &C::momentum},
+    Field{"train.momentum", "--momentum", "of sgd, rmsprop and lars (-1: 0.9, of rmsprop 0)", &C::momentum},
     Field{"train.nesterov", "--nesterov", "of sgd: look ahead", &C::nesterov},
     Field{"train.weight_decay", "--weight-decay", "of every parameter", &C::weight_decay},
     Field{"train.beta1", "--beta1", "of adam, adamw and lamb", &C::beta1},
     Field{"train.beta2", "--beta2", "of adam, adamw and lamb", &C::beta2},
-    Field{"train.epsilon", "--epsilon", "of adam, adamw and lamb", &C::epsilon},
+    Field{"train.epsilon", "--epsilon", "of adam, adamw, rmsprop, adagrad and lamb", &C::epsilon},
+    Field{"train.alpha", "--alpha", "rmsprop: what a running mean of squares keeps", &C::alpha},
+    Field{"train.centered", "--centered", "rmsprop: less the square of the gradient's running mean", &C::centered},
+    Field{"train.lr_decay", "--lr-decay", "adagrad: the rate is divided by 1 + this times the steps before",
+          &C::lr_decay},
+    Field{"train.initial_accumulator", "--initial-accumulator", "adagrad: what its sums of squares begin with",
+          &C::initial_accumulator},
     Field{"train.trust", "--trust", "lars: share of a layer's norm a step may move it", &C::trust},
     Field{"train.clip", "--clip", "most norm of all gradients together (0: any)", &C::clip},
     Field{"train.autocast", "--autocast", "bf16 for products and convolutions, or none", &C::autocast},
@@ -178,7 +184,27 @@ std::int64_t micro_batches_of(const Config& config) {
 }
 
 void apply_optimizer(Config& config) {
-  if (config.lr == 0) config.lr = find_optimizer(config.optimizer).kind.lr;
+  const auto& kind = find_optimizer(config.optimizer);
+  if (config.lr == 0) config.lr = kind.lr;
+  config.momentum = momentum_of(config);
+}
+
+double momentum_of(const Config& config) {
+  return config.momentum == kOwnMomentum ? find_optimizer(config.optimizer).own_momentum : config.momentum;
+}
+
+optim::Options optimizer_options(const Config& config, double momentum) {
+  return {.weight_decay = config.weight_decay,
+          .momentum = momentum,
+          .nesterov = config.nesterov,
+          .beta1 = config.beta1,
+          .beta2 = config.beta2,
+          .epsilon = config.epsilon,
+          .alpha = config.alpha,
+          .centered = config.centered,
+          .lr_decay = config.lr_decay,
+          .initial_accumulator = config.initial_accumulator,
+          .trust = config.trust};
 }
 
 void apply_hybrid(Config& config) {

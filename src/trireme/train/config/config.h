@@ -11,8 +11,12 @@
 #include <variant>
 
 #include "trireme/mesh/mesh_shape.h"
+#include "trireme/optim/optimizer.h"
 
 namespace trireme::train {
+
+// The optimizer's own.
+inline constexpr double kOwnMomentum = -1;
 
 struct Config {
   // model
@@ -28,8 +32,9 @@ struct Config {
   std::int64_t batch = 64, epochs = 4, steps = 0, accumulate = 1, micro_batch = 0;
   std::string loss = "auto", metric = "auto";
   std::string optimizer = "sgd", schedule = "one-cycle";
-  double lr = 0, momentum = 0.9, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, trust = 0.001;
-  bool nesterov = false;
+  double lr = 0, momentum = kOwnMomentum, weight_decay = 0, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8, trust = 0.001;
+  double alpha = 0.99, lr_decay = 0, initial_accumulator = 0;
+  bool nesterov = false, centered = false;
   double warmup = 0;
   std::int64_t reference_batch = 0;
   double clip = 0;
@@ -95,8 +100,12 @@ bool uses_mesh(const Config& config);
 // the mesh that was told has one stage only, a batch stays whole.
 std::int64_t micro_batches_of(const Config& config);
 
-// What the optimizer says where it was left to it: its learning rate.
+// What the optimizer says where it was left to it: its learning rate and momentum.
 void apply_optimizer(Config& config);
+// The momentum that was asked for, else the optimizer's own.
+double momentum_of(const Config& config);
+// What was set of the optimizer, with a momentum that may be another than asked for.
+optim::Options optimizer_options(const Config& config, double momentum);
 
 // What --hybrid means in terms of the other settings, where they were left as they are.
 void apply_hybrid(Config& config);

@@ -30,6 +30,9 @@ bool optimizer_has(const Config& config) {
 constexpr auto* has_moments = optimizer_has<&optim::OptimizerKind::moments>;
 constexpr auto* has_momentum = optimizer_has<&optim::OptimizerKind::momentum>;
 constexpr auto* has_trust = optimizer_has<&optim::OptimizerKind::trust>;
+constexpr auto* has_epsilon = optimizer_has<&optim::OptimizerKind::epsilon>;
+constexpr auto* has_mean_square = optimizer_has<&optim::OptimizerKind::mean_square>;
+constexpr auto* has_accumulators = optimizer_has<&optim::OptimizerKind::accumulates>;
 
 bool gathers_batch(const Config& config) { return mesh::find_hybrid(config.hybrid).gathers_batch; }
 
@@ -70,10 +73,10 @@ struct IdleRow {
   std::string_view key;
   bool (*acts)(const Config&);
   std::string_view needs;
+  bool optim::OptimizerKind::*of_optimizer = nullptr;  // needs one with this trait instead
 };
 
 constexpr std::string_view kServers = "a --strategy ps-*", kMesh = "--mesh, --shard, --recompute or --hybrid",
-                           kMoments = "--optimizer adam, adamw or lamb",
                            kBuckets = "--strategy allreduce, or with --shard",
                            kAllReduce = "an all-reduce: on a --mesh, or with another --strategy than ps-*";
 
@@ -92,11 +95,15 @@ constexpr IdleRow kIdleRows[] = {
     {"parallel.vertical_sync", syncs_vertically, "--pipeline pipedream on a --mesh"},
     {"parallel.tensor_rule", splits_tensors, "a --mesh with tensor above 1"},
     {"parallel.memory", uses_mesh, kMesh},
-    {"train.beta1", has_moments, kMoments},
-    {"train.beta2", has_moments, kMoments},
-    {"train.epsilon", has_moments, kMoments},
-    {"train.trust", has_trust, "--optimizer lars"},
-    {"train.momentum", has_momentum, "--optimizer sgd or lars"},
+    {"train.beta1", has_moments, "", &optim::OptimizerKind::moments},
+    {"train.beta2", has_moments, "", &optim::OptimizerKind::moments},
+    {"train.epsilon", has_epsilon, "", &optim::OptimizerKind::epsilon},
+    {"train.alpha", has_mean_square, "", &optim::OptimizerKind::mean_square},
+    {"train.centered", has_mean_square, "", &optim::OptimizerKind::mean_square},
+    {"train.lr_decay", has_accumulators, "", &optim::OptimizerKind::accumulates},
+    {"train.initial_accumulator", has_accumulators, "", &optim::OptimizerKind::accumulates},
+    {"train.trust", has_trust, "", &optim::OptimizerKind::trust},
+    {"train.momentum", has_momentum, "", &optim::OptimizerKind::momentum},
     {"exchange.bucket_plan", exchanges_buckets, kBuckets},
     {"exchange.turn", exchanges_buckets, kBuckets},
     {"exchange.algorithm", all_reduces_anything, kAllReduce},
@@ -105,10 +112,11 @@ constexpr IdleRow kIdleRows[] = {
 
 }  // namespace
 
-std::optional<std::string_view> idle_without(const Config& config, std::string_view key) {
+std::optional<std::string> idle_without(const Config& config, std::string_view key) {
   const auto* row = std::ranges::find(kIdleRows, key, &IdleRow::key);
   if (row == std::end(kIdleRows) || row->acts(config)) return std::nullopt;
-  return row->needs;
+  if (row->of_optimizer) return "--optimizer " + optim::names_with(row->of_optimizer);
+  return std::string(row->needs);
 }
 
 }  // namespace trireme::train

@@ -9,6 +9,6 @@
 namespace trireme::train {
 
 // What the setting of that key would need to have an effect, in words; nothing where it has one. `config` is checked.
-std::optional<std::string_view> idle_without(const Config& config, std::string_view key);
+std::optional<std::string> idle_without(const Config& config, std::string_view key);
 
 }  // namespace trireme::train

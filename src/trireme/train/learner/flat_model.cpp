@@ -3,23 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstring>
-#include <unordered_set>
 
 #include "trireme/base/error.h"
+#include "trireme/grad/parameters.h"
 
 namespace trireme::train {
 namespace {
-
-// Each once, however often it is shared.
-std::vector<std::pair<std::string, torch::Tensor>> that_learn(torch::nn::Module& model) {
-  std::vector<std::pair<std::string, torch::Tensor>> found;
-  std::unordered_set<const void*> seen;
-  for (const auto& item : model.named_parameters()) {
-    if (!item.value().defined() || !item.value().requires_grad()) continue;
-    if (seen.insert(item.value().unsafeGetTensorImpl()).second) found.emplace_back(item.key(), item.value());
-  }
-  return found;
-}
 
 torch::Tensor view_at(float* memory, const torch::Tensor& like) {
   return torch::from_blob(memory, like.sizes(), torch::TensorOptions(torch::kFloat32));
@@ -28,7 +17,7 @@ torch::Tensor view_at(float* memory, const torch::Tensor& like) {
 }  // namespace
 
 FlatModel::FlatModel(torch::nn::Module& model, Communicator& comm, sync::Strategy& strategy) {
-  for (const auto& [name, parameter] : that_learn(model)) count_ += static_cast<std::size_t>(parameter.numel());
+  for (const auto& [name, parameter] : grad::learning(model)) count_ += static_cast<std::size_t>(parameter.numel());
   weights_ = strategy.weights_memory(count_);
   if (!weights_) weights_ = comm.allocate<float>(count_);
   if (strategy.traits().uses_gradient) {
@@ -37,7 +26,7 @@ FlatModel::FlatModel(torch::nn::Module& model, Communicator& comm, sync::Strateg
   }
   torch::NoGradGuard no_grad;
   std::size_t at = 0;
-  for (const auto& [name, parameter] : that_learn(model)) {
+  for (const auto& [name, parameter] : grad::learning(model)) {
     if (parameter.scalar_type() != torch::kFloat32) {
       throw ConfigError(
           fmt::format("parameter '{}' is not of 32-bit floats: only --strategy allreduce takes such models", name));
@@ -70,7 +59,7 @@ void FlatModel::point_at(float* memory) {
 
 std::vector<ps::Tensor> FlatModel::outline(torch::nn::Module& model) {
   std::vector<ps::Tensor> tensors;
-  for (const auto& [name, parameter] : that_learn(model)) {
+  for (const auto& [name, parameter] : grad::learning(model)) {
     auto rows = parameter.dim() > 0 ? parameter.size(0) : 1;
     tensors.push_back({name, static_cast<std::uint64_t>(parameter.numel()), static_cast<std::uint64_t>(rows)});
   }

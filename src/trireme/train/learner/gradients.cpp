@@ -9,6 +9,7 @@
 #include "trireme/data/random.h"
 #include "trireme/grad/autocast.h"
 #include "trireme/grad/gradient_exchange.h"
+#include "trireme/grad/parameters.h"
 #include "trireme/grad/sync_batch_norm.h"
 #include "trireme/nn/dropout.h"
 
@@ -43,9 +44,7 @@ WholeGradients::WholeGradients(const Config& config, Workload& work, DataParalle
       scale_(scale),
       piece_(config.micro_batch > 0 ? config.micro_batch : config.batch),
       pieces_(config.batch * config.accumulate / piece_) {
-  for (auto& parameter : work.model->parameters()) {
-    if (parameter.requires_grad()) parameters_.push_back(parameter);
-  }
+  for (const auto& parameter : grad::learning(*work.model)) parameters_.push_back(parameter.tensor);
   for (auto& item : work.model->named_buffers()) {
     if (!item.value().defined()) continue;
     if (item.value().is_floating_point()) statistics_.push_back(item.value());

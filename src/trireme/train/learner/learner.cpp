@@ -6,6 +6,7 @@
 #include "trireme/collective/run/communicator_impl.h"
 #include "trireme/grad/exchange_options.h"
 #include "trireme/grad/gradient_exchange.h"
+#include "trireme/grad/parameters.h"
 #include "trireme/net/memory/inproc.h"
 #include "trireme/parallel/shard/shard.h"
 #include "trireme/train/learner/strategy.h"
@@ -27,24 +28,11 @@ ExchangeOptions exchange_options(const Config& config, sync::Strategy& strategy,
   return options;
 }
 
-OptimizerOptions optimizer_options(const Config& config, const sync::Strategy& strategy, HeldModel& held) {
-  return {.momentum = pace_of(config, strategy).momentum,
-          .weight_decay = config.weight_decay,
-          .nesterov = config.nesterov,
-          .beta1 = config.beta1,
-          .beta2 = config.beta2,
-          .epsilon = config.epsilon,
-          .trust = config.trust,
-          .over_parts = held.over_parts()};
-}
-
 }  // namespace
 
 NamedTensors Learner::parameters(torch::nn::Module& model) {
   NamedTensors found;
-  for (const auto& item : model.named_parameters()) {
-    if (item.value().defined() && item.value().requires_grad()) found.emplace_back(item.key(), item.value());
-  }
+  for (const auto& [name, parameter] : grad::learning(model)) found.emplace_back(name, parameter);
   return found;
 }
 
@@ -63,7 +51,7 @@ Learner::Learner(const Config& config, Workload workload, int stream, sync::Stra
   if (!shards) net.emplace(exchanged ? *exchanged : model(), replicas, exchange_options(config, strategy, flat));
   exchange = shards ? static_cast<GradientExchange*>(shards) : &net->gradients();
   optimizer = make_optimizer(config.optimizer, shards ? shards->shards() : parameters(model()),
-                             optimizer_options(config, strategy, held));
+                             {optimizer_options(config, pace_of(config, strategy).momentum), held.over_parts()});
   gradients = held.gradients(config, work, net ? &*net : nullptr, stream, scale);
 }
 

@@ -74,8 +74,10 @@ mesh::Machine measure_links(Communicator& line) {
 }
 
 double state_factor(const Config& config) {
-  if (!optim::is(&optim::OptimizerKind::linear, config.optimizer)) return 4;
-  return config.momentum > 0 ? 3 : 2;
+  const auto& kind = find_optimizer(config.optimizer);
+  if (!kind.make) return 4;
+  const auto rule = optim::make_rule(kind, optimizer_options(config, momentum_of(config)));
+  return 2 + static_cast<double>(rule->quantities().size());
 }
 
 std::vector<TimedPiece> time_pieces(torch::nn::Module& model, const nn::Chain& chain, const torch::Tensor& example,

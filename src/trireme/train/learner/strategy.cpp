@@ -9,21 +9,14 @@ namespace trireme::train {
 namespace {
 
 sync::Pace with_codes(const Config& config, const sync::Pace& own) {
-  if (!optim::is(&optim::OptimizerKind::linear, config.optimizer)) return {.momentum = config.momentum};
+  if (!optim::is(&optim::OptimizerKind::linear, config.optimizer)) return {.momentum = momentum_of(config)};
   return sync::pace_with_codes(*sync::Choice::parse(config.strategy).kind, {config.compress, config.compress_rule}, own,
-                               config.momentum);
+                               momentum_of(config));
 }
 
 ps::UpdateSpec server_update(const Config& config) {
-  const double momentum = with_codes(config, {.momentum = config.momentum}).momentum;
-  return {.name = optim::is(&optim::OptimizerKind::linear, config.optimizer) && momentum > 0 ? "momentum"
-                                                                                             : config.optimizer,
-          .momentum = momentum,
-          .weight_decay = config.weight_decay,
-          .nesterov = config.nesterov,
-          .beta1 = config.beta1,
-          .beta2 = config.beta2,
-          .epsilon = config.epsilon};
+  const double momentum = with_codes(config, {.momentum = momentum_of(config)}).momentum;
+  return {config.optimizer, optimizer_options(config, momentum)};
 }
 
 }  // namespace
@@ -40,10 +33,10 @@ std::unique_ptr<sync::Strategy> make_strategy(const Config& config, torch::nn::M
                         .compress = {config.compress, config.compress_rule},
                         .not_finite = sync::NotFinite::counts_as_zero};  // and is told
   context.clips = config.clip > 0;
-  if (context.compress.takes_momentum()) context.momentum = config.momentum;
+  if (context.compress.takes_momentum()) context.momentum = momentum_of(config);
   if (choice.kind->needs_servers || !context.compress.none()) context.tensors = FlatModel::outline(model);
   if (choice.kind->needs_servers) context.update = server_update(config);
-  context.own_optimizer = !ps::built_in_updates().contains(config.optimizer);
+  context.own_optimizer = !ps::has_update(config.optimizer);
   if (config.sparse) context.tables = tables_of(model).by_rows;
   return choice.make(context);
 }
@@ -55,7 +48,7 @@ void check_compress_rules(const Config& config, torch::nn::Module& model) {
 }
 
 sync::Pace pace_of(const Config& config, const sync::Strategy& strategy) {
-  return with_codes(config, strategy.pace(config.momentum));
+  return with_codes(config, strategy.pace(momentum_of(config)));
 }
 
 double own_clip(const Config& config, const sync::Strategy& strategy, int workers) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "trireme/base/error.h"
+#include "trireme/grad/parameters.h"
 #include "trireme/models/model.h"
 
 namespace trireme::train {
@@ -42,10 +43,10 @@ Tables tables_of(torch::nn::Module& model) {
   }
   if (!embeddings.empty()) {
     const auto uses = uses_of(*known);
-    for (const auto& item : model.named_parameters()) {
-      const auto* tensor = identity(item.value());
-      if (!item.value().requires_grad() || embeddings.erase(tensor) == 0) continue;
-      (uses.at(tensor) > 1 ? tables.whole : tables.by_rows).push_back(item.key());
+    for (const auto& [name, parameter] : grad::learning(model)) {
+      const auto* tensor = identity(parameter);
+      if (embeddings.erase(tensor) == 0) continue;
+      (uses.at(tensor) > 1 ? tables.whole : tables.by_rows).push_back(name);
     }
   }
   if (!tables.by_rows.empty()) return tables;

@@ -1,65 +1,84 @@
 #include "trireme/train/optimizers/torch_optimizer.h"
 
+#include <algorithm>
+
 #include "trireme/base/error.h"
-#include "trireme/optim/optimizers.h"
+#include "trireme/optim/kinds.h"
 
 namespace trireme::train {
 namespace {
 
 using torch::optim::OptimizerParamGroup;
 
-std::optional<ps::UpdateSpec> update_of(const torch::optim::SGDOptions& options) {
-  if (options.dampening() != 0) return std::nullopt;
-  return ps::UpdateSpec{.name = options.momentum() > 0 ? "momentum" : std::string(optim::kSgd.name),
-                        .momentum = options.momentum(),
-                        .weight_decay = options.weight_decay(),
-                        .nesterov = options.nesterov()};
+optim::Options options_of(const torch::optim::SGDOptions& options) {
+  return {.weight_decay = options.weight_decay(),
+          .momentum = options.momentum(),
+          .dampening = options.momentum() > 0 ? options.dampening() : 0,
+          .nesterov = options.nesterov()};
 }
 
-template <typename AdamOptions>
-std::optional<ps::UpdateSpec> update_of(const AdamOptions& options, std::string_view name) {
-  if (options.amsgrad()) return std::nullopt;
-  return ps::UpdateSpec{.name = std::string(name),
-                        .weight_decay = options.weight_decay(),
-                        .beta1 = std::get<0>(options.betas()),
-                        .beta2 = std::get<1>(options.betas()),
-                        .epsilon = options.eps()};
+template <typename AdamLike>
+optim::Options options_of_adam(const AdamLike& options) {
+  return {.weight_decay = options.weight_decay(),
+          .beta1 = std::get<0>(options.betas()),
+          .beta2 = std::get<1>(options.betas()),
+          .epsilon = options.eps(),
+          .amsgrad = options.amsgrad()};
+}
+optim::Options options_of(const torch::optim::AdamOptions& options) { return options_of_adam(options); }
+optim::Options options_of(const torch::optim::AdamWOptions& options) { return options_of_adam(options); }
+
+optim::Options options_of(const torch::optim::RMSpropOptions& options) {
+  return {.weight_decay = options.weight_decay(),
+          .momentum = options.momentum(),
+          .epsilon = options.eps(),
+          .alpha = options.alpha(),
+          .centered = options.centered()};
 }
 
-// Of all groups, where they are alike in everything.
-template <typename Options, typename Of>
-std::optional<ps::UpdateSpec> common(std::vector<OptimizerParamGroup>& groups, const Of& of) {
-  const auto& first = static_cast<const Options&>(groups.front().options());
-  for (const auto& group : groups) {
-    const auto& options = static_cast<const Options&>(group.options());
-    if (of(options) != of(first) || options.lr() != first.lr()) return std::nullopt;
-  }
-  return of(first);
+optim::Options options_of(const torch::optim::AdagradOptions& options) {
+  return {.weight_decay = options.weight_decay(),
+          .epsilon = options.eps(),
+          .lr_decay = options.lr_decay(),
+          .initial_accumulator = options.initial_accumulator_value()};
+}
+
+// Where `optimizer` is of this class.
+template <typename Class, typename ClassOptions>
+std::optional<TorchStepping> as(torch::optim::Optimizer& optimizer, const char* name,
+                                const optim::OptimizerKind& kind) {
+  if (!dynamic_cast<Class*>(&optimizer)) return std::nullopt;
+  TorchStepping stepping{.name = name, .kind = &kind};
+  const auto& groups = optimizer.param_groups();
+  auto of = [](const OptimizerParamGroup& group) { return static_cast<const ClassOptions&>(group.options()); };
+  const auto first = of(groups.front());
+  stepping.options = options_of(first);
+  stepping.groups_differ = std::ranges::any_of(groups, [&](const OptimizerParamGroup& group) {
+    return options_of(of(group)) != stepping.options || of(group).lr() != first.lr();
+  });
+  return stepping;
 }
 
 }  // namespace
 
+std::optional<ps::UpdateSpec> TorchStepping::update() const {
+  if (!kind || groups_differ) return std::nullopt;
+  return ps::UpdateSpec{std::string(kind->name), options};
+}
+
 TorchStepping stepping_of(torch::optim::Optimizer& optimizer) {
-  auto& groups = optimizer.param_groups();
-  if (groups.empty()) throw ConfigError("synchronize: the optimizer has no parameters");
-  if (dynamic_cast<torch::optim::SGD*>(&optimizer)) {
-    const auto& first = static_cast<const torch::optim::SGDOptions&>(groups.front().options());
-    return {"SGD", true, first.momentum(), first.nesterov(),
-            common<torch::optim::SGDOptions>(groups, [](const auto& options) { return update_of(options); })};
-  }
-  if (dynamic_cast<torch::optim::Adam*>(&optimizer)) {
-    return {.name = "Adam", .update = common<torch::optim::AdamOptions>(groups, [](const auto& options) {
-                              return update_of(options, optim::kAdam.name);
-                            })};
-  }
-  if (dynamic_cast<torch::optim::AdamW*>(&optimizer)) {
-    return {.name = "AdamW", .update = common<torch::optim::AdamWOptions>(groups, [](const auto& options) {
-                               return update_of(options, optim::kAdamW.name);
-                             })};
-  }
+  if (optimizer.param_groups().empty()) throw ConfigError("synchronize: the optimizer has no parameters");
   if (dynamic_cast<torch::optim::LBFGS*>(&optimizer)) {
     throw ConfigError("synchronize: a step of LBFGS calls the loss again; choose another optimizer");
   }
+  if (auto found = as<torch::optim::SGD, torch::optim::SGDOptions>(optimizer, "SGD", optim::kSgd)) return *found;
+  if (auto found = as<torch::optim::Adam, torch::optim::AdamOptions>(optimizer, "Adam", optim::kAdam)) return *found;
+  if (auto found = as<torch::optim::AdamW, torch::optim::AdamWOptions>(optimizer, "AdamW", optim::kAdamW))
+    return *found;
+  if (auto found = as<torch::optim::RMSprop, torch::optim::RMSpropOptions>(optimizer, "RMSprop", optim::kRmsProp))
+    return *found;
+  if (auto found = as<torch::optim::Adagrad, torch::optim::AdagradOptions>(optimizer, "Adagrad", optim::kAdagrad))
+    return *found;
   return {.name = "this optimizer"};
 }
 

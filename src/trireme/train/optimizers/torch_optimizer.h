@@ -6,17 +6,21 @@
 #include <optional>
 #include <string>
 
+#include "trireme/optim/optimizers.h"
 #include "trireme/ps/server/update.h"
 
 namespace trireme::train {
 
 struct TorchStepping {
-  std::string name;       // "SGD"; of a class that is not LibTorch's: "this optimizer"
-  bool sgd = false;       // plain, with momentum or with Nesterov's
-  double momentum = 0;    // of sgd
-  bool nesterov = false;  // of sgd
+  std::string name;                            // "SGD"; of a class that is not LibTorch's: "this optimizer"
+  const optim::OptimizerKind* kind = nullptr;  // ours of the same formula; none for such a class
+  optim::Options options = {};                 // of its first group of parameters
+  bool groups_differ = false;                  // in their options or rates
+
+  // Whether it is sgd, with or without momentum.
+  bool linear() const { return kind && kind->linear; }
   // The same by a server, for all parameters alike; none where servers have no such update.
-  std::optional<ps::UpdateSpec> update;
+  std::optional<ps::UpdateSpec> update() const;
 };
 
 // Throws ConfigError for LBFGS, whose steps call the loss again.

@@ -76,9 +76,9 @@ MeasuredServers measure(const ServerBenchFlags& flags, int workers, std::uint64_
     const bench::Peer& gloo = *bench::parse_peers(flags.peers).at(0);
     std::string meeting = folder.path() + "/peer.d", at = folder.path() + "/peer";
     std::filesystem::create_directory(meeting);
-    bench::Listener listener(at);
+    bench::Listener peers_listener(at);
     auto start = gloo.commands(bench::build_peer(gloo), workers, at, meeting);
-    peer = std::make_unique<bench::RankGroup>(std::string(gloo.name), workers, start, listener);
+    peer = std::make_unique<bench::RankGroup>(std::string(gloo.name), workers, start, peers_listener);
     peer->prepare(what, f32, static_cast<int>(Op::sum), count, 12);
   }
 

@@ -66,8 +66,8 @@ std::vector<LearningCase> cases_of(const std::string& family) {
       add(kind.name, {"--workers", "2", "--mesh", "pipe=2", "--pipeline", std::string(kind.name)}, kOne);
     }
   } else if (family == "optimizers") {
-    for (const auto& one : train::optimizers()) {
-      add(one.kind.name, {"--workers", "2", "--optimizer", std::string(one.kind.name)}, kTwo);
+    for (const auto& one : optim::optimizers()) {
+      add(one.name, {"--workers", "2", "--optimizer", std::string(one.name)}, kTwo);
     }
   } else {
     throw ConfigError(fmt::format("--of: '{}' is not one of: strategies, codecs, pipelines, optimizers", family));

@@ -11,7 +11,7 @@ using sync::Exchange;
 LossCurve learn_plainly(const LearningTrial& trial) {
   LossCurve curve;
   auto weights = trial.model.start();
-  Sgd optimizer{trial.options.momentum};
+  Stepper optimizer(trial.options.momentum);
   Weights one(SmallModel::kCount), sum(SmallModel::kCount);
   for (std::int64_t k = 0; k < trial.most_steps; ++k) {
     std::ranges::fill(sum, 0.0f);

@@ -49,11 +49,11 @@ class Replay {
     const double momentum = trial.options.momentum;
     const auto own = late ? sync::late_pace(momentum) : sync::Pace{.momentum = momentum};
     pace_ = pace_with_codes(*trial.job.strategy.kind, trial.rules, own, momentum);
-    common_.momentum = pace_.momentum;
+    common_ = Stepper(pace_.momentum);
     for (int worker = 0; worker < trial.workers; ++worker) {
       own_.push_back(shown_);
       read_.push_back(shown_);
-      optimizers_.push_back({pace_.momentum});
+      optimizers_.emplace_back(pace_.momentum);
       senders_.emplace_back(trial, worker);
       clocks_.push_back(0);
     }
@@ -127,8 +127,8 @@ class Replay {
   sync::Pace pace_;
   Weights shown_;  // the servers', or those that all share
   std::vector<Weights> own_, read_;
-  Sgd common_;
-  std::vector<Sgd> optimizers_;
+  Stepper common_{0};
+  std::vector<Stepper> optimizers_;
   std::vector<Sender> senders_;
   std::vector<std::uint64_t> clocks_;
   std::map<std::uint64_t, Weights> waiting_;

@@ -28,7 +28,7 @@ class TrialWorker : public sync::Worker {
       gradients_.push_back(world.allocate<float>(SmallModel::kCount));
       std::ranges::copy(trial.model.start(), weights_.back().get());
       replicas_.push_back({of(weights_.back()), traits.uses_gradient ? of(gradients_.back()) : std::span<float>()});
-      optimizers_.push_back({pace_.momentum});
+      optimizers_.emplace_back(pace_.momentum);
     }
   }
 
@@ -84,7 +84,7 @@ class TrialWorker : public sync::Worker {
   std::unique_ptr<sync::Strategy> strategy_;
   const sync::Pace pace_;
   std::vector<sync::Replica> replicas_;
-  std::vector<Sgd> optimizers_;
+  std::vector<Stepper> optimizers_;
 };
 
 }  // namespace

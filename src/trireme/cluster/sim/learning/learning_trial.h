@@ -10,6 +10,7 @@
 #include "trireme/cluster/sim/learning/cosimulate.h"
 #include "trireme/cluster/sim/learning/small_model.h"
 #include "trireme/compress/rules.h"
+#include "trireme/optim/kinds.h"
 #include "trireme/sync/clip.h"
 
 namespace trireme::cluster {
@@ -19,16 +20,19 @@ using Weights = std::vector<float>;
 // The loss is looked at every so many steps of a worker.
 inline constexpr std::int64_t kLook = 5;
 
-// As train/optimizers has it: v ← μ v + g, w ← w − η v.
-struct Sgd {
-  double momentum = 0;
-  Weights velocity = Weights(SmallModel::kCount, 0.0f);
+// What a worker, or a server, steps the model by: sgd, as trainers do.
+class Stepper {
+ public:
+  explicit Stepper(double momentum) : rule_(optim::make_rule(optim::kSgd, {.momentum = momentum})) {}
   void step(std::span<float> weights, std::span<const float> gradient, double lr) {
-    for (std::size_t i = 0; i < weights.size(); ++i) {
-      velocity[i] = static_cast<float>(momentum) * velocity[i] + gradient[i];
-      weights[i] -= static_cast<float>(lr) * velocity[i];
-    }
+    rule_->begin(lr, ++steps_);
+    rule_->apply({.w = weights.data(), .g = gradient.data(), .kept = {velocity_.data()}, .n = weights.size()});
   }
+
+ private:
+  optim::MadeRule rule_;
+  Weights velocity_ = Weights(SmallModel::kCount, 0.0f);
+  std::uint64_t steps_ = 0;
 };
 
 // A loss as it fell, looked at after so many samples of all workers. Smoothed, as single looks are noisy.
