@@ -119,14 +119,27 @@ std::string runs(int width) {
   return labelled("runs", kLabel, none, width);
 }
 
+// Which LibTorch was built with, and what the other would bring; `torch` is a word of the script that builds us.
+std::string libtorch(const std::string& program, bool scripted) {
+  const std::string version = TRIREME_TORCH_VERSION, folder = TRIREME_TORCH_ROOT;
+  if (version.empty()) return "none: built without";
+  if (folder.empty()) {
+    return fmt::format("{}{}", version,
+                       scripted ? fmt::format("; a newer one, with faster operators: {} torch pip", program) : "");
+  }
+  return fmt::format("{} in {}{}", version, folder,
+                     scripted ? fmt::format("; Debian's, the default: {} torch debian", program) : "");
+}
+
 }  // namespace
 
-std::string overview(const std::string& program, int width) {
+std::string overview(const std::string& program, bool scripted, int width) {
   std::string out = labelled("", 0, "Trireme: distributed deep-learning training for C++ on LibTorch", width) + "\n";
   const int cores = usable_cores();
   out += labelled("host", kLabel,
                   fmt::format("{}, {} core{}, {}, {}", processor(), cores, cores == 1 ? "" : "s", memory(), gpus()),
                   width);
+  out += labelled("libtorch", kLabel, libtorch(program, scripted), width);
   out += runs(width) + "\n";
   for (const auto* example :
        {"train --model lenet --data fashion-mnist --workers 2",
