@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "trireme/base/error.h"
+#include "trireme/base/hardware/blas_core.h"
 #include "trireme/cli/memory.h"
 #include "trireme/launch/launch.h"
 
@@ -31,12 +32,14 @@ std::string torch_program() {
 
 void become_torch(char** argv) {
   tune_memory();
+  set_blas_core();
   execv(torch_program().c_str(), argv);
   missing(errno);
 }
 
 int run_torch(const std::vector<std::string>& arguments) {
   tune_memory();
+  set_blas_core();
   const std::string program = torch_program();
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));

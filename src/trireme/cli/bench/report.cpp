@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "trireme/base/hardware/cpu.h"
 #include "trireme/base/text/size.h"
 #include "trireme/cli/bench/numbers.h"
 
@@ -71,6 +72,7 @@ std::string table_row(const Options& options, const Row& row) {
 }
 
 std::string json_rows(const Options& options, const Row& row) {
+  static const auto where = hardware();
   std::string text;
   for (std::size_t i = 0; i < row.results.size(); ++i) {
     const Result& result = row.results[i];
@@ -99,6 +101,9 @@ std::string json_rows(const Options& options, const Row& row) {
     if (i > 0) object["ratio"] = rounded(row.ratio(i));
     if (result.lanes > 0) object["lanes"] = result.lanes;
     if (i == 0 && !options.peers.empty()) object["ratio_best"] = rounded(row.ratio_to_best());
+    for (const auto& [name, value] : where) {
+      if (name != "blas") object[name] = value;  // nothing here multiplies matrices
+    }
     text += object.dump() + '\n';
   }
   return text;
