@@ -182,8 +182,14 @@ test_installs_as_root_and_reports_failure() {
 
 test_peers_only_on_request() {
   fake id 'echo 0'
+  printf '#!/bin/bash\necho get_pytorch >>"$WORK/calls"; echo folder\n' >"$tree/tools/get_pytorch"
+  chmod +x "$tree/tools/get_pytorch"
+  run "$tree/trireme" packages core
+  expect_equal "$(calls get_pytorch)" 0
   run "$tree/trireme" packages peers
   expect_status 0
+  expect_equal "$out" ''
+  expect_equal "$(calls get_pytorch)" 1
   expect_in "$(cat "$work/calls")" 'install --yes --no-install-recommends three'
   run "$tree/trireme" packages pears
   expect_status 2
