@@ -5,8 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "trireme/base/hardware/cpu.h"
 #include "trireme/base/text/size.h"
+#include "trireme/cli/bench/host_fields.h"
 #include "trireme/cli/bench/numbers.h"
 
 namespace trireme::bench {
@@ -72,7 +72,6 @@ std::string table_row(const Options& options, const Row& row) {
 }
 
 std::string json_rows(const Options& options, const Row& row) {
-  static const auto where = hardware();
   std::string text;
   for (std::size_t i = 0; i < row.results.size(); ++i) {
     const Result& result = row.results[i];
@@ -101,9 +100,7 @@ std::string json_rows(const Options& options, const Row& row) {
     if (i > 0) object["ratio"] = rounded(row.ratio(i));
     if (result.lanes > 0) object["lanes"] = result.lanes;
     if (i == 0 && !options.peers.empty()) object["ratio_best"] = rounded(row.ratio_to_best());
-    for (const auto& [name, value] : where) {
-      if (name != "blas") object[name] = value;  // nothing here multiplies matrices
-    }
+    add_host(object);
     text += object.dump() + '\n';
   }
   return text;
