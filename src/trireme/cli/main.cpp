@@ -43,8 +43,9 @@ void join_bench_words(std::vector<std::string>& words) {
 // Nothing was asked for.
 int show_overview() {
   const char* command = std::getenv("TRIREME_COMMAND");  // of the script that builds us
-  const std::string name = command != nullptr && *command != 0 ? trireme::clipped(command) : "trireme";
-  fmt::print("{}", trireme::cli::overview(name, trireme::cli::help_width()));
+  const bool scripted = command != nullptr && *command != 0;
+  const std::string name = scripted ? trireme::clipped(command) : "trireme";
+  fmt::print("{}", trireme::cli::overview(name, scripted, trireme::cli::help_width()));
   return std::fflush(stdout) == 0 ? 0 : 1;
 }
 

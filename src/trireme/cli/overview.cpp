@@ -1,7 +1,6 @@
 #include "trireme/cli/overview.h"
 
 #include <fmt/format.h>
-#include <sys/utsname.h>
 
 #include <algorithm>
 #include <cctype>
@@ -12,6 +11,7 @@
 
 #include "trireme/base/available_memory.h"
 #include "trireme/base/cores.h"
+#include "trireme/base/hardware/cpu.h"
 #include "trireme/base/text/text.h"
 #include "trireme/cli/runs_under_way.h"
 
@@ -31,12 +31,6 @@ std::string value_in(const fs::path& path, std::string_view key) {
     return start == line.npos ? "" : printable(line.substr(start));
   }
   return "";
-}
-
-std::string processor() {
-  if (auto model = value_in("/proc/cpuinfo", "model name"); !model.empty()) return model;
-  utsname machine{};
-  return ::uname(&machine) == 0 ? machine.machine : "unknown processor";
 }
 
 std::string gib(double bytes) { return fmt::format("{:.1f} GiB", bytes / (1 << 30)); }
@@ -119,14 +113,27 @@ std::string runs(int width) {
   return labelled("runs", kLabel, none, width);
 }
 
+// Which LibTorch was built with, and what the other would bring; `torch` is a word of the script that builds us.
+std::string libtorch(const std::string& program, bool scripted) {
+  const std::string version = TRIREME_TORCH_VERSION, folder = TRIREME_TORCH_ROOT;
+  if (version.empty()) return "none: built without";
+  if (folder.empty()) {
+    return fmt::format("{}{}", version,
+                       scripted ? fmt::format("; a newer one, with faster operators: {} torch pip", program) : "");
+  }
+  return fmt::format("{} in {}{}", version, folder,
+                     scripted ? fmt::format("; Debian's, the default: {} torch debian", program) : "");
+}
+
 }  // namespace
 
-std::string overview(const std::string& program, int width) {
+std::string overview(const std::string& program, bool scripted, int width) {
   std::string out = labelled("", 0, "Trireme: distributed deep-learning training for C++ on LibTorch", width) + "\n";
   const int cores = usable_cores();
-  out += labelled("host", kLabel,
-                  fmt::format("{}, {} core{}, {}, {}", processor(), cores, cores == 1 ? "" : "s", memory(), gpus()),
-                  width);
+  out += labelled(
+      "host", kLabel,
+      fmt::format("{}, {} core{}, {}, {}", this_cpu().model, cores, cores == 1 ? "" : "s", memory(), gpus()), width);
+  out += labelled("libtorch", kLabel, libtorch(program, scripted), width);
   out += runs(width) + "\n";
   for (const auto* example :
        {"train --model lenet --data fashion-mnist --workers 2",

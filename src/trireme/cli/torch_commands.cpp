@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "trireme/base/error.h"
+#include "trireme/base/hardware/blas_core.h"
 #include "trireme/base/process/child_process.h"
 #include "trireme/cli/memory.h"
 #include "trireme/launch/launch.h"
@@ -30,12 +31,14 @@ std::string torch_program() {
 
 void become_torch(char** argv) {
   tune_memory();
+  set_blas_core();
   execv(torch_program().c_str(), argv);
   missing(errno);
 }
 
 int run_torch(const std::vector<std::string>& arguments) {
   tune_memory();
+  set_blas_core();
   const std::string program = torch_program();
   if (::access(program.c_str(), X_OK) != 0) missing(errno);
   std::vector<std::string> command{program};

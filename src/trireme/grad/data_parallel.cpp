@@ -77,7 +77,8 @@ struct DataParallel::Impl : GradientExchange {
   bool in_parts = false;   // the exchange ends when that is said
   std::int64_t steps = 0;  // exchanges this rank's own data took part in
   struct Hook {
-    std::shared_ptr<torch::autograd::Node> node;  // shared: the parameter holds it weakly
+    // Owned, for the parameter holds it weakly; by which kind of pointer differs between versions of LibTorch.
+    decltype(torch::autograd::impl::grad_accumulator(torch::Tensor())) node;
     std::uintptr_t key;
   };
   std::vector<Hook> hooks;

@@ -5,9 +5,11 @@
 
 #include <array>
 #include <iostream>
+#include <map>
 
 #include "trireme/base/clock.h"
 #include "trireme/base/files/atomic_file.h"
+#include "trireme/grad/torch_hardware.h"
 #include "trireme/report/run_file.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/group/gather_text.h"
@@ -18,6 +20,11 @@ namespace {
 double left_together(Communicator& world) {
   world.barrier();
   return now_seconds();
+}
+
+std::map<std::string, std::string> hardware_of_run() {
+  const auto values = torch_hardware();
+  return {values.begin(), values.end()};
 }
 
 }  // namespace
@@ -43,7 +50,8 @@ void Recorder::open(std::optional<std::int64_t> after) {
   metrics_ = std::make_unique<MetricsFile>(folder_ / "metrics.jsonl", after);
   events_ = std::make_unique<EventWriter>(folder_, after);
   progress_ = std::make_unique<Progress>(std::cout, screen_of(STDOUT_FILENO), verbosity_);
-  write_run_file(folder_ / "run.json", {{"status", "running"}, {"config", to_json(config_)}});
+  write_run_file(folder_ / "run.json",
+                 {{"status", "running"}, {"config", to_json(config_)}, {"hardware", hardware_of_run()}});
 }
 
 void Recorder::take_over(std::int64_t step) {
@@ -257,7 +265,9 @@ nlohmann::json Recorder::finish(const Place& place, const Evaluation& test, std:
   }
   const auto diverged = divergence_.verdict(test.loss);
   if (!diverged.empty()) summary["diverged"] = diverged;
-  write_run_file(folder_ / "run.json", {{"status", status}, {"config", to_json(config_)}, {"summary", summary}});
+  write_run_file(
+      folder_ / "run.json",
+      {{"status", status}, {"config", to_json(config_)}, {"hardware", hardware_of_run()}, {"summary", summary}});
   std::vector<std::string> files{"run.json", "metrics.jsonl"};
   if (config_.trace_steps > 0) files.push_back("trace.json");
   if (workers.size() > 1 &&

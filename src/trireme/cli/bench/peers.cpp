@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "trireme/base/error.h"
+#include "trireme/base/files/cache_folder.h"
 #include "trireme/base/text/nearest.h"
 
 namespace trireme::bench {
@@ -90,12 +91,6 @@ fs::path source_root() {
   throw Error(fmt::format("the peers' sources are neither in {} nor in {}", installed.string(), TRIREME_SOURCE_DIR));
 }
 
-fs::path cache_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) return fs::path(cache) / "trireme/peers";
-  if (const char* home = std::getenv("HOME"); home && *home) return fs::path(home) / ".cache/trireme/peers";
-  return fs::temp_directory_path() / "trireme-peers";
-}
-
 // FNV-1a over the command and every file it reads, so that a changed source gets a program of its own.
 std::uint64_t fingerprint(const std::string& command, const fs::path& root, std::string_view source) {
   std::uint64_t hash = 0xcbf29ce484222325;
@@ -170,7 +165,7 @@ std::string build_peer(const Peer& peer) {
   for (std::string word; links >> word;) command.push_back(word);
 
   std::uint64_t hash = fingerprint(fmt::format("{}", fmt::join(command, " ")), root, peer.source);
-  fs::path program = cache_folder() / fmt::format("{}-{:016x}", peer.name, hash);
+  fs::path program = cache_folder() / "peers" / fmt::format("{}-{:016x}", peer.name, hash);
   if (fs::exists(program)) return program.string();
   std::error_code error;
   fs::create_directories(program.parent_path(), error);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "trireme/base/text/size.h"
+#include "trireme/cli/bench/host_fields.h"
 #include "trireme/cli/bench/numbers.h"
 
 namespace trireme::bench {
@@ -99,6 +100,7 @@ std::string json_rows(const Options& options, const Row& row) {
     if (i > 0) object["ratio"] = rounded(row.ratio(i));
     if (result.lanes > 0) object["lanes"] = result.lanes;
     if (i == 0 && !options.peers.empty()) object["ratio_best"] = rounded(row.ratio_to_best());
+    add_host(object);
     text += object.dump() + '\n';
   }
   return text;

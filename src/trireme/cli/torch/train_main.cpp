@@ -3,10 +3,12 @@
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 
 #include "trireme/base/files/file_limit.h"
+#include "trireme/base/hardware/blas_core.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/memory.h"
 #include "trireme/cli/program.h"
@@ -72,6 +74,11 @@ std::vector<char*> with_command(const CLI::App& app, int argc, char** argv) {
 int train_main(int argc, char** argv, const Additions& mine) try {
   add_all(mine);
   cli::tune_memory();
+  if (set_blas_core()) {  // workers that are processes inherit it; this one has loaded its BLAS
+    std::fprintf(stderr,
+                 "%s uses kernels for older CPUs in this process; set OPENBLAS_CORETYPE=%s before the program starts\n",
+                 blas_in_use().c_str(), std::getenv("OPENBLAS_CORETYPE"));
+  }
   CLI::App app{"Trains by Trireme: distributed deep-learning training for C++ on LibTorch", argc > 0 ? argv[0] : ""};
   app.require_subcommand(1);
   cli::add_training_commands(app);

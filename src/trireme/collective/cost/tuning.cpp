@@ -12,6 +12,8 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/files/atomic_file.h"
+#include "trireme/base/files/cache_folder.h"
+#include "trireme/base/hardware/cpu.h"
 #include "trireme/base/text/json_text.h"
 #include "trireme/base/text/text.h"
 #include "trireme/collective/cost/cost_json.h"
@@ -23,23 +25,12 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFormats = "trireme-tuning-", kFormat = "trireme-tuning-3";
 
-// The value of the first line of `path` that begins with `key`, after its colon.
-std::string field(const char* path, std::string_view key) {
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
-    if (!line.starts_with(key)) continue;
-    auto colon = line.find(':');
-    auto start = line.find_first_not_of(" \t", colon + 1);
-    return start == std::string::npos ? "" : line.substr(start);
-  }
-  return "";
-}
-
-fs::path cache_folder() {
-  if (const char* set = std::getenv("TRIREME_CACHE"); set != nullptr && *set != 0) return set;
-  if (const char* set = std::getenv("XDG_CACHE_HOME"); set != nullptr && *set != 0) return fs::path(set) / "trireme";
-  const char* home = std::getenv("HOME");
-  return fs::path(home != nullptr && *home != 0 ? home : "/tmp") / ".cache" / "trireme";
+// In KiB, as the kernel writes it.
+std::string memory_of_host() {
+  std::ifstream file("/proc/meminfo");
+  std::string line;
+  while (std::getline(file, line) && !line.starts_with("MemTotal")) continue;
+  return line;
 }
 
 // Takes `key` out of `json`; what is left at the end is unknown.
@@ -115,8 +106,7 @@ bool of_another_version(const nlohmann::json& json) {
 }  // namespace
 
 std::string machine_fingerprint() {
-  auto text = fmt::format("{}|{}|{}|{}", field("/proc/cpuinfo", "model name"), field("/proc/cpuinfo", "cache size"),
-                          std::thread::hardware_concurrency(), field("/proc/meminfo", "MemTotal"));
+  auto text = fmt::format("{}|{}|{}", key_of(this_cpu()), std::thread::hardware_concurrency(), memory_of_host());
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (unsigned char c : text) hash = (hash ^ c) * 0x100000001b3u;
   return fmt::format("{:016x}", hash);

@@ -11,6 +11,7 @@
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/base/text/size.h"
+#include "trireme/cli/bench/host_fields.h"
 #include "trireme/cli/bench/numbers.h"
 #include "trireme/cli/command.h"
 #include "trireme/compress/codecs.h"
@@ -163,21 +164,22 @@ void print(const Result& result, std::size_t count, bool json) {
   const double ratio = bytes / static_cast<double>(std::max<std::size_t>(1, result.bytes));
   const double encode = share(result.copy, result.encode), decode = share(result.copy, result.decode);
   if (json) {
-    const nlohmann::json row{{"bench", "codec"},
-                             {"codec", result.codec},
-                             {"bytes", 4 * count},
-                             {"memcpy_gbs", rate(result.copy)},
-                             {"encode_gbs", rate(result.encode)},
-                             {"encode_of_memcpy", encode},
-                             {"decode_gbs", rate(result.decode)},
-                             {"decode_of_memcpy", decode},
-                             {"encode_ef_gbs", rate(result.feedback)},
-                             {"encode_ef_of_memcpy", share(result.copy, result.feedback)},
-                             {"message_bytes", result.bytes},
-                             {"bits_per_element", bits},
-                             {"ratio", ratio},
-                             {"relative_error", result.error},
-                             {"right", result.wrong.empty()}};
+    nlohmann::json row{{"bench", "codec"},
+                       {"codec", result.codec},
+                       {"bytes", 4 * count},
+                       {"memcpy_gbs", rate(result.copy)},
+                       {"encode_gbs", rate(result.encode)},
+                       {"encode_of_memcpy", encode},
+                       {"decode_gbs", rate(result.decode)},
+                       {"decode_of_memcpy", decode},
+                       {"encode_ef_gbs", rate(result.feedback)},
+                       {"encode_ef_of_memcpy", share(result.copy, result.feedback)},
+                       {"message_bytes", result.bytes},
+                       {"bits_per_element", bits},
+                       {"ratio", ratio},
+                       {"relative_error", result.error},
+                       {"right", result.wrong.empty()}};
+    bench::add_host(row);
     fmt::print("{}\n", row.dump());
   } else {
     const auto fed =

@@ -12,6 +12,7 @@
 #include "trireme/base/text/nearest.h"
 #include "trireme/base/text/size.h"
 #include "trireme/cli/bench/commands/bench_ps_worker.h"
+#include "trireme/cli/bench/host_fields.h"
 #include "trireme/cli/bench/numbers.h"
 #include "trireme/cli/bench/peers.h"
 #include "trireme/cli/bench/ping.h"
@@ -126,6 +127,7 @@ void run(const ServerBenchFlags& flags) {
                      {"ping_ns", ping},
                      {"errors", got.errors},
                      {"compress", flags.compress}};
+  bench::add_host(row);
   std::string text = fmt::format(
       "push_pull of {} by {} workers, {} servers colocated, over {}{}: {:.0f} µs; memory floor "
       "{:.0f} µs, {:.2f} of it; cores {}; {}\n",

@@ -12,6 +12,7 @@
 #include "trireme/base/clock.h"
 #include "trireme/base/error.h"
 #include "trireme/base/find_kind.h"
+#include "trireme/cli/bench/host_fields.h"
 #include "trireme/cli/bench/predict/simulate_cases.h"
 #include "trireme/cli/command.h"
 
@@ -59,10 +60,11 @@ Row measure(const bench::SimulateCase& which, int nodes) {
 }
 
 void print_json(const Row& row) {
-  const nlohmann::ordered_json line{{"bench", "simulate"},       {"case", row.which.name},
-                                    {"nodes", row.result.nodes}, {"simulated_s", row.result.simulated_s},
-                                    {"wall_s", row.wall_s},      {"rss_mb", row.rss_mb},
-                                    {"bar_s", row.which.bar_s},  {"right", row.result.wrong.empty()}};
+  nlohmann::ordered_json line{{"bench", "simulate"},       {"case", row.which.name},
+                              {"nodes", row.result.nodes}, {"simulated_s", row.result.simulated_s},
+                              {"wall_s", row.wall_s},      {"rss_mb", row.rss_mb},
+                              {"bar_s", row.which.bar_s},  {"right", row.result.wrong.empty()}};
+  bench::add_host(line);
   fmt::print("{}\n", line.dump());
 }
 

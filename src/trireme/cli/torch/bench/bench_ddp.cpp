@@ -19,9 +19,11 @@
 #include "trireme/base/text/size.h"
 #include "trireme/base/text/split.h"
 #include "trireme/cli/bench/numbers.h"
+#include "trireme/cli/bench/pytorch.h"
 #include "trireme/cli/bench/rank_group.h"
 #include "trireme/cli/torch/bench/ddp_worker.h"
 #include "trireme/cli/torch/command.h"
+#include "trireme/grad/torch_hardware.h"
 #include "trireme/launch/launch.h"
 #include "trireme/sync/exchange/bucket_plan.h"
 
@@ -98,24 +100,13 @@ std::string peer_script() {
       fmt::format("bench/peers/pytorch_ddp.py is neither in {} nor in {}", installed.string(), TRIREME_SOURCE_DIR));
 }
 
-constexpr const char* kPython = "/usr/bin/python3";
-
-void check_pytorch() {
-  bench::Output output;
-  if (::access(kPython, X_OK) != 0 ||
-      bench::start_child({kPython, "-c", "import torch.distributed"}, output.fd()).finish(std::chrono::seconds(60)) !=
-          0) {
-    throw ConfigError("--peers pytorch: Debian's PyTorch is not installed; run: apt-get install python3-torch");
-  }
-}
-
 std::vector<Argv> pytorch_commands(const DdpBenchOptions& options, const DdpCase& which, int workers,
-                                   const std::string& socket) {
+                                   const std::string& python, const std::string& socket) {
   std::vector<Argv> commands;
   auto port = std::to_string(free_port());
   for (int rank = 0; rank < workers; ++rank) {
     Argv command = threads_in_environment(options.threads);
-    command.insert(command.end(), {kPython, peer_script(), socket, std::to_string(rank), std::to_string(workers), port,
+    command.insert(command.end(), {python, peer_script(), socket, std::to_string(rank), std::to_string(workers), port,
                                    which.model, std::to_string(which.batch), options.threads});
     commands.push_back(command);
   }
@@ -126,17 +117,23 @@ std::vector<Argv> pytorch_commands(const DdpBenchOptions& options, const DdpCase
 struct Measured {
   std::map<std::string, std::vector<double>> ms;        // every iteration
   std::map<std::string, std::vector<double>> round_ms;  // the median of each round
+  std::string version;                                  // of LibTorch, or of the peer
 };
 
 nlohmann::ordered_json row(const std::string& peer, const DdpCase& which, int workers, const Measured& measured) {
   auto value = [&](const char* mode) { return bench::median(measured.ms.at(mode)); };
-  return {{"peer", peer},
-          {"model", which.model},
-          {"workers", workers},
-          {"batch", which.batch},
-          {"step_ms", value("step")},
-          {"barrier_ms", value("barrier")},
-          {"nosync_ms", value("nosync")}};
+  nlohmann::ordered_json row{{"peer", peer},
+                             {"version", measured.version},
+                             {"model", which.model},
+                             {"workers", workers},
+                             {"batch", which.batch},
+                             {"step_ms", value("step")},
+                             {"barrier_ms", value("barrier")},
+                             {"nosync_ms", value("nosync")}};
+  for (const auto& [name, text] : peer == "trireme" ? torch_hardware() : hardware()) {
+    if (peer == "trireme" || name != "blas") row[name] = text;  // which the peer's is, it does not tell
+  }
+  return row;
 }
 
 // Ratios of what stood side by side in one round, then their median: slow drifts of the machine fall out.
@@ -150,28 +147,41 @@ void progress(const std::string& text) {
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\033[K{}", text);
 }
 
-std::map<std::string, Measured> measure(const DdpBenchOptions& options, const DdpCase& which, int workers, int rounds) {
+std::map<std::string, Measured> measure(const DdpBenchOptions& options, const DdpCase& which, int workers, int rounds,
+                                        const std::vector<bench::PyTorch>& peers) {
   bench::TemporaryFolder folder;
   std::vector<std::unique_ptr<RankGroup>> groups;
   auto add = [&](const std::string& name, auto&& commands) {
-    bench::Listener listener(folder.path() + "/" + name);
-    groups.push_back(
-        std::make_unique<RankGroup>(name, workers, commands(options, which, workers, listener.path()), listener));
+    bench::Listener listener(folder.path() + "/" + std::to_string(groups.size()));
+    groups.push_back(std::make_unique<RankGroup>(name, workers, commands(listener.path()), listener));
   };
-  add("trireme", own_commands);
-  if (!options.peers.empty()) add("pytorch", pytorch_commands);
+  add("trireme", [&](const std::string& socket) { return own_commands(options, which, workers, socket); });
+  for (const auto& peer : peers) {
+    add("pytorch",
+        [&](const std::string& socket) { return pytorch_commands(options, which, workers, peer.python, socket); });
+  }
 
   constexpr double kPatience = 600;
   auto run = [&](RankGroup& group, const char* mode, int warmup, int iterations) {
     return group.timed(fmt::format("run {} {} {}", mode, warmup, iterations), iterations, kPatience).slowest_us;
   };
   std::map<std::string, Measured> measured;
+  measured["trireme"].version = libtorch_version();
   int burst = 1;
-  for (auto& group : groups) {  // buckets are planned and caches warm after some steps
+  std::vector<double> fastest_step;  // of each group, in µs
+  for (auto& group : groups) {       // buckets are planned and caches warm after some steps
     for (const char* mode : kModes) {
-      auto times = run(*group, mode, 8, 2);
+      auto times = run(*group, mode, 8, 4);
       burst = std::clamp(static_cast<int>(std::lround(options.burst_s * 1e6 / times.back())), 2, 400);
+      if (mode == kModes.back()) fastest_step.push_back(*std::ranges::min_element(times));
     }
+  }
+  if (!peers.empty()) {  // the fastest PyTorch here goes on
+    const auto first = fastest_step.begin() + 1;
+    const auto fastest = std::min_element(first, fastest_step.end()) - first;
+    measured["pytorch"].version = peers[static_cast<std::size_t>(fastest)].version;
+    std::swap(groups[1], groups[1 + static_cast<std::size_t>(fastest)]);
+    groups.resize(2);
   }
   for (int round = 0; round < rounds; ++round) {
     progress(
@@ -200,7 +210,7 @@ void print_case(const DdpCase& which, int workers, const std::map<std::string, M
     if (name == "trireme" && measured.contains("pytorch")) {
       fmt::print("  {:.3f}", paired_ratio(mine.round_ms.at("step"), measured.at("pytorch").round_ms.at("step")));
     }
-    fmt::print("\n");
+    fmt::print("  {}\n", mine.version);
   }
   std::fflush(stdout);
 }
@@ -218,14 +228,14 @@ void run(const DdpBenchOptions& options) {
     sizes.push_back(static_cast<int>(parse_integer(text, "--workers", 1, 1024)));
   }
   if (cases.empty() || sizes.empty()) throw ConfigError("bench ddp: nothing to measure; name --models and --workers");
-  if (!options.peers.empty()) check_pytorch();
+  const auto peers = options.peers.empty() ? std::vector<bench::PyTorch>{} : bench::pytorch_here();
   if (!options.json) {
     fmt::print("{:<10} {:<8} {:>7} {:>6} {:>9} {:>10} {:>10} {:>10}  {}\n", "peer", "model", "workers", "batch",
-               "nosync ms", "barrier ms", "step ms", "exchange", "step/pytorch");
+               "nosync ms", "barrier ms", "step ms", "exchange", "step/pytorch, version");
   }
   for (const auto& which : cases) {
     for (int workers : sizes) {
-      auto measured = measure(options, which, workers, rounds);
+      auto measured = measure(options, which, workers, rounds, peers);
       if (!options.json) {
         print_case(which, workers, measured);
         continue;
@@ -255,7 +265,8 @@ void add_bench_ddp(CLI::App& app) {
   ddp->add_option("--exchange", options->turn, "auto, background or inline")
       ->type_name("")
       ->check(CLI::IsMember({"auto", "background", "inline"}));
-  ddp->add_option("--peers", options->peers, "pytorch: Debian's, DistributedDataParallel over Gloo")->type_name("");
+  ddp->add_option("--peers", options->peers, "pytorch: DistributedDataParallel over Gloo, by the fastest PyTorch here")
+      ->type_name("");
   ddp->add_flag("--json", options->json, "one JSON object per line");
   ddp->callback([options] { run(*options); });
 

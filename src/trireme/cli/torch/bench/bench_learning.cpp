@@ -17,6 +17,7 @@
 #include "trireme/base/text/split.h"
 #include "trireme/cli/bench/rank_group.h"
 #include "trireme/cli/torch/command.h"
+#include "trireme/grad/torch_hardware.h"
 #include "trireme/launch/launch.h"
 #include "trireme/mesh/schedule.h"
 #include "trireme/models/model.h"
@@ -173,6 +174,7 @@ void print_row(const LearningFlags& flags, const std::string& model, const Learn
   if (flags.json) {
     nlohmann::ordered_json line{{"bench", "learning"},  {"model", model},   {"data", data.name}, {"steps", steps},
                                 {"family", one.family}, {"name", one.name}, {"verdict", verdict}};
+    for (const auto& [key, value] : torch_hardware()) line[key] = value;
     line["accuracy"] = run.accuracy ? nlohmann::ordered_json(*run.accuracy) : nlohmann::ordered_json();
     line["without"] = base.accuracy ? nlohmann::ordered_json(*base.accuracy) : nlohmann::ordered_json();
     if (!run.accuracy) line["why"] = run.said;

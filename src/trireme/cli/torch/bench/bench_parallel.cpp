@@ -17,6 +17,7 @@
 #include "trireme/base/text/size.h"
 #include "trireme/base/text/split.h"
 #include "trireme/cli/torch/command.h"
+#include "trireme/grad/torch_hardware.h"
 #include "trireme/launch/launch.h"
 
 namespace trireme::cli {
@@ -134,7 +135,7 @@ nlohmann::ordered_json measure(const ParallelCase& which, const ParallelBenchOpt
     plain.push_back(run_once(which, which.plain, options, out));
   }
   if (isatty(STDERR_FILENO)) fmt::print(stderr, "\r\x1b[K");
-  return {
+  nlohmann::ordered_json row{
       {"case", which.name},
       {"model", which.model},
       {"workers", which.workers},
@@ -148,6 +149,8 @@ nlohmann::ordered_json measure(const ParallelCase& which, const ParallelBenchOpt
       {"peak_formula_mb",
        median_at(cut, which.name == "recompute" ? "/mesh/activations_formula_mb" : "/mesh/state_formula_mb")},
       {"baseline_peak_mb", median_at(plain, which.name == "recompute" ? "/mesh/activations_mb" : "/mesh/state_mb")}};
+  for (const auto& [name, value] : torch_hardware()) row[name] = value;
+  return row;
 }
 
 void print(const ParallelCase& which, const nlohmann::ordered_json& row) {

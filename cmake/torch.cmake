@@ -1,0 +1,43 @@
+# LibTorch: what find_package(Torch) finds, as Debian's, or that in the folder TRIREME_TORCH_ROOT, as inside a wheel from
+# PyPI. The latter's own package file asks for CUDA's compiler even where no CUDA source is compiled: its libraries are
+# named here instead, those of CUDA where they are there. Sets the target torch, TORCH_INCLUDE_DIRS and TRIREME_TORCH_VERSION.
+set(TRIREME_TORCH_ROOT "${TRIREME_TORCH_ROOT}" CACHE PATH "A LibTorch's folder, with include/ and lib/; empty: find_package(Torch)")
+
+if(TARGET torch)
+  return()
+endif()
+if(TRIREME_TORCH_ROOT)
+  set(trireme_torch_lib ${TRIREME_TORCH_ROOT}/lib)
+  set(TORCH_INCLUDE_DIRS ${TRIREME_TORCH_ROOT}/include ${TRIREME_TORCH_ROOT}/include/torch/csrc/api/include)
+  if(NOT EXISTS ${trireme_torch_lib}/libtorch_cpu.so OR NOT EXISTS ${TRIREME_TORCH_ROOT}/include/torch/csrc/api/include/torch/torch.h)
+    message(FATAL_ERROR "no LibTorch in ${TRIREME_TORCH_ROOT}: lib/libtorch_cpu.so and include/torch/csrc/api/include/torch/torch.h are looked for")
+  endif()
+  if(EXISTS ${TRIREME_TORCH_ROOT}/share/cmake/Torch/TorchConfig.cmake)
+    file(STRINGS ${TRIREME_TORCH_ROOT}/share/cmake/Torch/TorchConfig.cmake old_strings REGEX "_GLIBCXX_USE_CXX11_ABI=0")
+    if(old_strings)
+      message(FATAL_ERROR "the LibTorch in ${TRIREME_TORCH_ROOT} was compiled with the old ABI of std::string; take 2.6 or newer")
+    endif()
+  endif()
+  add_library(torch INTERFACE IMPORTED GLOBAL)
+  set_target_properties(torch PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${TORCH_INCLUDE_DIRS}")
+  target_link_libraries(torch INTERFACE ${trireme_torch_lib}/libtorch_cpu.so ${trireme_torch_lib}/libc10.so)
+  if(EXISTS ${trireme_torch_lib}/libtorch_cuda.so)
+    # Nothing refers to it: loading it is what makes the device known.
+    target_link_libraries(torch INTERFACE -Wl,--push-state,--no-as-needed ${trireme_torch_lib}/libtorch_cuda.so
+                                          ${trireme_torch_lib}/libc10_cuda.so -Wl,--pop-state)
+  endif()
+else()
+  find_package(Torch REQUIRED)
+endif()
+
+set(trireme_torch_lines)
+foreach(directory ${TORCH_INCLUDE_DIRS})
+  foreach(header torch/version.h torch/headeronly/version.h)
+    if(EXISTS ${directory}/${header})
+      file(STRINGS ${directory}/${header} lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+      list(APPEND trireme_torch_lines ${lines})
+    endif()
+  endforeach()
+endforeach()
+string(REGEX REPLACE "[^0-9]+" "." TRIREME_TORCH_VERSION "${trireme_torch_lines}")
+string(REGEX REPLACE "^\\.([0-9]+\\.[0-9]+\\.[0-9]+).*" "\\1" TRIREME_TORCH_VERSION "${TRIREME_TORCH_VERSION}")
