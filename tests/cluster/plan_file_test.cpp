@@ -10,6 +10,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/cluster/sim/job/simulate.h"
+#include "trireme/cluster/sim/job/simulate_json.h"
 
 namespace trireme::cluster::plan_file_test {
 namespace {

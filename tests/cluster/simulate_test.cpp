@@ -6,6 +6,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/cluster/profile/example_layers.h"
+#include "trireme/cluster/sim/job/simulate_json.h"
 #include "trireme/cluster/sim/nics.h"
 #include "trireme/collective/cost/cost.h"
 #include "trireme/collective/cost/formulas.h"

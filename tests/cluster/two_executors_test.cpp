@@ -6,6 +6,7 @@
 
 #include "tests/sync/loop.h"
 #include "trireme/cluster/network.h"
+#include "trireme/cluster/sim/collective_time.h"
 #include "trireme/cluster/sim/job/simulate.h"
 #include "trireme/collective/schedule.h"
 
