@@ -1,0 +1,179 @@
+// The innermost loops of the matrix product, for every instruction set: a tile of c stays in registers while k runs,
+// each step multiplies one row of b's panel by every row's number of a.
+//
+// AVX-512: 14 × 32 in 28 registers, two for b, a's numbers straight from memory. AVX2: 6 × 16 in 12.
+#include <algorithm>
+#include <utility>
+
+#include "trireme/ops/matmul/kernels.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "trireme/ops/matmul/tile_kernels.cpp"
+#include "trireme/base/targets.h"
+// After targets.h.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace trireme::ops::internal::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+using F32 = hn::ScalableTag<float>;
+using V32 = hn::Vec<F32>;
+constexpr int kLanes = static_cast<int>(hn::MaxLanes(F32()));
+constexpr int kPanel = 2 * kLanes;
+// A tile's rows are packed by vectors, so there are never more than lanes.
+constexpr int kRows = kLanes >= 16 ? 14 : kLanes >= 8 ? 6 : 4;
+constexpr int kWideRows = kRows / 2;
+
+// R rows, W vectors.
+template <int R, int W>
+void tile(const TileCall& call) {
+  const F32 d;
+  V32 sums[R][W];
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {
+#pragma GCC unroll 4
+    for (int w = 0; w < W; ++w) sums[r][w] = hn::Zero(d);
+  }
+  const float* HWY_RESTRICT a = call.a;
+  const float* HWY_RESTRICT b = call.b;
+  const float* HWY_RESTRICT next = b + call.b_panel;
+  const int64_t b_row = call.b_row;
+  for (int64_t l = call.k; l > 0; --l) {
+    V32 row[W];
+#pragma GCC unroll 4
+    for (int w = 0; w < W; ++w) row[w] = hn::LoadU(d, (w < 2 ? b : next) + w % 2 * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const auto x = hn::Set(d, a[r]);
+#pragma GCC unroll 4
+      for (int w = 0; w < W; ++w) sums[r][w] = hn::MulAdd(x, row[w], sums[r][w]);
+    }
+    a += R;
+    b += b_row;
+    next += b_row;
+  }
+#pragma GCC unroll 4
+  for (int w = 0; w < W; ++w) {
+    const int64_t left = call.columns - w * kLanes;
+    if (left <= 0) break;
+    const bool whole = left >= kLanes;
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min<int64_t>(left, kLanes)));
+    auto bias = hn::Zero(d);
+    if (call.bias != nullptr) bias = hn::MaskedLoad(mask, d, call.bias + w * kLanes);
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      float* at = call.c + r * call.c_stride + w * kLanes;
+      auto sum = sums[r][w];
+      if (call.add) sum = hn::Add(sum, whole ? hn::LoadU(d, at) : hn::MaskedLoad(mask, d, at));
+      if (call.bias != nullptr) sum = hn::Add(sum, bias);
+      if (call.relu) sum = hn::Max(hn::Zero(d), sum);  // keeps a NaN
+      if (whole) {
+        hn::StoreU(sum, d, at);
+      } else {
+        hn::BlendedStore(sum, mask, d, at);
+      }
+    }
+  }
+}
+
+void copy_panel(const float* source, int64_t stride, int64_t k, int64_t count, int64_t width, float* out) {
+  const F32 d;
+  for (int64_t i = 0; i < width; i += kLanes) {
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::clamp<int64_t>(count - i, 0, kLanes)));
+    if (count - i >= kLanes) {
+      for (int64_t l = 0; l < k; ++l) hn::StoreU(hn::LoadU(d, source + l * stride + i), d, out + l * width + i);
+    } else {
+      for (int64_t l = 0; l < k; ++l)
+        hn::StoreU(hn::MaskedLoad(mask, d, source + l * stride + i), d, out + l * width + i);
+    }
+  }
+}
+
+typedef float Native __attribute__((vector_size(kLanes * sizeof(float))));
+
+// Of two vectors: the lanes without bit S of both, or those with it, of the first in the places without.
+template <int S, int... I>
+HWY_INLINE void exchange(Native& a, Native& b, std::integer_sequence<int, I...>) {
+  const Native low = __builtin_shufflevector(a, b, (I & S ? kLanes + I - S : I)...);
+  b = __builtin_shufflevector(a, b, (I & S ? kLanes + I : I + S)...);
+  a = low;
+}
+
+template <int S>
+HWY_INLINE void exchange_all(Native* rows) {
+  if constexpr (S < kLanes) {
+#pragma GCC unroll 16
+    for (int i = 0; i < kLanes; ++i) {
+      if (!(i & S)) exchange<S>(rows[i], rows[i + S], std::make_integer_sequence<int, kLanes>());
+    }
+    exchange_all<2 * S>(rows);
+  }
+}
+
+// Blocks of L × L. Rows of `out` are stored in rising order, so that what a vector writes too much is overwritten.
+void transpose_panel(const float* source, int64_t stride, int64_t k, int64_t count, int64_t width, float* out) {
+  const F32 d;
+  for (int64_t l = 0; l < k; l += kLanes) {
+    const int64_t left = std::min<int64_t>(k - l, kLanes);
+    const auto mask = hn::FirstN(d, static_cast<std::size_t>(left));
+    for (int64_t i = 0; i < width; i += kLanes) {
+      Native rows[kLanes];
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r) {
+        HWY_ALIGN float numbers[kLanes];
+        auto row = hn::Zero(d);
+        if (i + r < count) {
+          const float* from = source + (i + r) * stride + l;
+          row = left == kLanes ? hn::LoadU(d, from) : hn::MaskedLoad(mask, d, from);
+        }
+        hn::Store(row, d, numbers);
+        __builtin_memcpy(&rows[r], numbers, sizeof(Native));
+      }
+      exchange_all<1>(rows);
+      float* to = out + l * width + i;
+      if (left == kLanes) {
+#pragma GCC unroll 16
+        for (int r = 0; r < kLanes; ++r) __builtin_memcpy(to + r * width, &rows[r], sizeof(Native));
+      } else {
+        for (int r = 0; r < left; ++r) __builtin_memcpy(to + r * width, &rows[r], sizeof(Native));
+      }
+    }
+  }
+}
+
+template <int W, int Most, int... R>
+void fill(MatmulKernels& table, int width, std::integer_sequence<int, R...>) {
+  ((table.tile[width][R + 1] = tile<R + 1, W>), ...);
+}
+
+MatmulKernels make_table() {
+  MatmulKernels table;
+  table.lanes = kLanes;
+  table.panel = kPanel;
+  table.rows = kRows;
+  table.wide_rows = kWideRows;
+  fill<1, kRows>(table, 0, std::make_integer_sequence<int, kRows>());
+  fill<2, kRows>(table, 1, std::make_integer_sequence<int, kRows>());
+  fill<4, kWideRows>(table, 2, std::make_integer_sequence<int, kWideRows>());
+  table.copy = copy_panel;
+  table.transpose = transpose_panel;
+  return table;
+}
+
+const MatmulKernels& table_for() {
+  static const MatmulKernels table = make_table();
+  return table;
+}
+
+}  // namespace trireme::ops::internal::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace trireme::ops::internal {
+
+HWY_EXPORT(table_for);
+
+const MatmulKernels& matmul_kernels() { return HWY_DYNAMIC_DISPATCH(table_for)(); }
+
+}  // namespace trireme::ops::internal
+#endif
