@@ -12,10 +12,10 @@
 namespace trireme::ops::internal {
 
 struct TileCall {
-  const float* a = nullptr;  // [k][rows], packed
-  const float* b = nullptr;  // row l of the panel begins at b + l · b_row
-  int64_t b_row = 0;
-  int64_t b_panel = 0;  // from this panel to the next
+  const float* a = nullptr;  // [k][rows], packed; or as it lies: row r begins at a + r · a_row
+  int64_t a_row = 0;
+  const float* b = nullptr;  // [k][panel], packed
+  int64_t b_panel = 0;       // from this panel to the next
   int64_t k = 0;
   float* c = nullptr;
   int64_t c_stride = 0;
@@ -37,9 +37,13 @@ struct MatmulKernels {
   int64_t panel = 0;
   int64_t rows = 0;       // most rows of a tile up to one panel wide
   int64_t wide_rows = 0;  // and of one two panels wide
-  void (*tile[kTileWidths][kMostTileRows + 1])(const TileCall& call) = {};
+  using Tile = void (*)(const TileCall& call);
+  Tile tile[kTileWidths][kMostTileRows + 1] = {};  // by width and rows
+  Tile tile_in_place[kTileWidths][kMostTileRows + 1] = {};
   Pack copy = nullptr;       // out[l · width + i] = source[l · stride + i]
   Pack transpose = nullptr;  // out[l · width + i] = source[i · stride + l]
+  // `count` whole panels that lie beside each other in the source.
+  void (*copy_panels)(const float* source, int64_t stride, int64_t k, int64_t count, float* out) = nullptr;
 };
 
 // Those of the best instruction set allowed.

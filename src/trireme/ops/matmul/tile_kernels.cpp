@@ -24,8 +24,33 @@ constexpr int kPanel = 2 * kLanes;
 constexpr int kRows = kLanes >= 16 ? 14 : kLanes >= 8 ? 6 : 4;
 constexpr int kWideRows = kRows / 2;
 
+// Row r of a where a is not packed: few registers hold the rows' addresses, three rows each.
+template <int R>
+struct Rows {
+  const char* at[(R + 2) / 3];
+  int64_t stride;  // bytes
+  HWY_INLINE Rows(const float* a, int64_t a_row) : stride(a_row * static_cast<int64_t>(sizeof(float))) {
+#pragma GCC unroll 8
+    for (int i = 0; i < (R + 2) / 3; ++i) at[i] = reinterpret_cast<const char*>(a + 3 * i * a_row);
+  }
+  HWY_INLINE float operator[](int r) const {
+    return *reinterpret_cast<const float*>(at[r / 3] + (r % 3 == 0 ? 0 : r % 3 == 1 ? stride : 2 * stride));
+  }
+  HWY_INLINE void next() {
+#pragma GCC unroll 8
+    for (int i = 0; i < (R + 2) / 3; ++i) at[i] += sizeof(float);
+  }
+};
+template <int R>
+struct PackedRows {
+  const float* at;
+  HWY_INLINE PackedRows(const float* a, int64_t) : at(a) {}
+  HWY_INLINE float operator[](int r) const { return at[r]; }
+  HWY_INLINE void next() { at += R; }
+};
+
 // R rows, W vectors.
-template <int R, int W>
+template <int R, int W, template <int> class A>
 void tile(const TileCall& call) {
   const F32 d;
   V32 sums[R][W];
@@ -34,10 +59,14 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 4
     for (int w = 0; w < W; ++w) sums[r][w] = hn::Zero(d);
   }
-  const float* HWY_RESTRICT a = call.a;
+#pragma GCC unroll 16
+  for (int r = 0; r < R; ++r) {  // c is wanted when the sums are done
+    __builtin_prefetch(call.c + r * call.c_stride, 1);
+    if constexpr (W > 1) __builtin_prefetch(call.c + r * call.c_stride + kLanes, 1);
+  }
+  A<R> a(call.a, call.a_row);
   const float* HWY_RESTRICT b = call.b;
   const float* HWY_RESTRICT next = b + call.b_panel;
-  const int64_t b_row = call.b_row;
   for (int64_t l = call.k; l > 0; --l) {
     V32 row[W];
 #pragma GCC unroll 4
@@ -48,9 +77,9 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w) sums[r][w] = hn::MulAdd(x, row[w], sums[r][w]);
     }
-    a += R;
-    b += b_row;
-    next += b_row;
+    a.next();
+    b += kPanel;
+    next += kPanel;
   }
 #pragma GCC unroll 4
   for (int w = 0; w < W; ++w) {
@@ -85,6 +114,22 @@ void copy_panel(const float* source, int64_t stride, int64_t k, int64_t count, i
     } else {
       for (int64_t l = 0; l < k; ++l)
         hn::StoreU(hn::MaskedLoad(mask, d, source + l * stride + i), d, out + l * width + i);
+    }
+  }
+}
+
+void copy_panels(const float* source, int64_t stride, int64_t k, int64_t count, float* out) {
+  const F32 d;
+  for (int64_t l = 0; l < k; ++l) {
+    const float* from = source + l * stride;
+    float* to = out + l * kPanel;
+    for (int64_t i = 0; i < count; ++i) {
+      __builtin_prefetch(from + 8 * stride);
+      if constexpr (kPanel * sizeof(float) > 64) __builtin_prefetch(from + 8 * stride + kLanes);
+      hn::StoreU(hn::LoadU(d, from), d, to);
+      hn::StoreU(hn::LoadU(d, from + kLanes), d, to + kLanes);
+      from += kPanel;
+      to += k * kPanel;
     }
   }
 }
@@ -124,6 +169,7 @@ void transpose_panel(const float* source, int64_t stride, int64_t k, int64_t cou
         auto row = hn::Zero(d);
         if (i + r < count) {
           const float* from = source + (i + r) * stride + l;
+          __builtin_prefetch(from + 64);
           row = left == kLanes ? hn::LoadU(d, from) : hn::MaskedLoad(mask, d, from);
         }
         hn::Store(row, d, numbers);
@@ -141,9 +187,9 @@ void transpose_panel(const float* source, int64_t stride, int64_t k, int64_t cou
   }
 }
 
-template <int W, int Most, int... R>
-void fill(MatmulKernels& table, int width, std::integer_sequence<int, R...>) {
-  ((table.tile[width][R + 1] = tile<R + 1, W>), ...);
+template <int W, template <int> class A, int... R>
+void fill(MatmulKernels::Tile* tiles, std::integer_sequence<int, R...>) {
+  ((tiles[R + 1] = tile<R + 1, W, A>), ...);
 }
 
 MatmulKernels make_table() {
@@ -152,9 +198,13 @@ MatmulKernels make_table() {
   table.panel = kPanel;
   table.rows = kRows;
   table.wide_rows = kWideRows;
-  fill<1, kRows>(table, 0, std::make_integer_sequence<int, kRows>());
-  fill<2, kRows>(table, 1, std::make_integer_sequence<int, kRows>());
-  fill<4, kWideRows>(table, 2, std::make_integer_sequence<int, kWideRows>());
+  constexpr std::make_integer_sequence<int, kRows> kAll;
+  fill<1, PackedRows>(table.tile[0], kAll);
+  fill<2, PackedRows>(table.tile[1], kAll);
+  fill<4, PackedRows>(table.tile[2], std::make_integer_sequence<int, kWideRows>());
+  fill<1, Rows>(table.tile_in_place[0], kAll);
+  fill<2, Rows>(table.tile_in_place[1], kAll);
+  table.copy_panels = copy_panels;
   table.copy = copy_panel;
   table.transpose = transpose_panel;
   return table;

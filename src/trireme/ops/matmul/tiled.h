@@ -7,13 +7,6 @@
 
 namespace trireme::ops::internal {
 
-// b as the kernels read it: element (l, j) of panel p lies at data + p · panel + l · row + j.
-struct Panels {
-  const float* data = nullptr;
-  int64_t panel = 0;
-  int64_t row = 0;
-};
-
 // Writes panels first … last − 1 of rows [l0, l0 + k) of b, which has n columns; `out` has packed_size() floats for
 // all panels.
 void pack_panels(const MatmulKernels& kernels, const Matrix& b, int64_t l0, int64_t k, int64_t n, int64_t first,
