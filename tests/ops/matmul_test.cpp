@@ -13,6 +13,7 @@
 #include "trireme/base/error.h"
 #include "trireme/ops/instruction_set.h"
 #include "trireme/ops/matmul/algorithms.h"
+#include "trireme/ops/matmul/kernels.h"
 
 namespace trireme::ops {
 namespace {
@@ -114,6 +115,7 @@ TEST(Matmul, EveryInstructionSet) {
   for (const std::string& name : instruction_sets()) {
     set_instruction_set(name);
     EXPECT_EQ(instruction_set(), name);
+    EXPECT_EQ(internal::matmul_kernels().lanes, name == "avx512" ? 16 : name == "avx2" ? 8 : name == "scalar" ? 1 : 4);
     expect_all_algorithms(60, 50, 3);
   }
   set_instruction_set("auto");

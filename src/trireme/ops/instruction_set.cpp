@@ -24,11 +24,6 @@ std::vector<int64_t> targets() {
   return all;
 }
 
-void limit(int64_t disabled) {
-  hwy::DisableTargets(disabled);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
-
 }  // namespace
 
 std::vector<std::string> instruction_sets() {
@@ -40,10 +35,11 @@ std::vector<std::string> instruction_sets() {
 std::string instruction_set() { return instruction_sets().front(); }
 
 void set_instruction_set(std::string_view name) {
-  limit(0);
+  // Not DisableTargets: in Highway 1.0 every question for what is supported takes its choice back.
+  hwy::SetSupportedTargetsForTest(0);
   if (name == "auto") return;
   for (const int64_t target : targets()) {
-    if (set_name(target) == name) return limit(target - 1);
+    if (set_name(target) == name) return hwy::SetSupportedTargetsForTest(hwy::SupportedTargets() & -target);
   }
   throw ConfigError(
       fmt::format("this CPU has no instruction set {}; there are auto, {}", name, fmt::join(instruction_sets(), ", ")));

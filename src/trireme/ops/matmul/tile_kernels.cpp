@@ -11,14 +11,16 @@
 #define HWY_TARGET_INCLUDE "trireme/ops/matmul/tile_kernels.cpp"
 #include "trireme/base/targets.h"
 // After targets.h.
-#include <hwy/highway.h>
+#include "trireme/ops/partial-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::ops::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-using F32 = hn::ScalableTag<float>;
-using V32 = hn::Vec<F32>;
-constexpr int kLanes = static_cast<int>(hn::MaxLanes(F32()));
+using ops::HWY_NAMESPACE::F32;
+using ops::HWY_NAMESPACE::kLanes;
+using ops::HWY_NAMESPACE::load_first;
+using ops::HWY_NAMESPACE::store_first;
+using ops::HWY_NAMESPACE::V32;
 constexpr int kPanel = 2 * kLanes;
 // A tile's rows are packed by vectors, so there are never more than lanes.
 constexpr int kRows = kLanes >= 16 ? 14 : kLanes >= 8 ? 6 : 4;
@@ -86,20 +88,19 @@ void tile(const TileCall& call) {
     const int64_t left = call.columns - w * kLanes;
     if (left <= 0) break;
     const bool whole = left >= kLanes;
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::min<int64_t>(left, kLanes)));
     auto bias = hn::Zero(d);
-    if (call.bias != nullptr) bias = hn::MaskedLoad(mask, d, call.bias + w * kLanes);
+    if (call.bias != nullptr) bias = load_first(call.bias + w * kLanes, std::min<int64_t>(left, kLanes));
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
       float* at = call.c + r * call.c_stride + w * kLanes;
       auto sum = sums[r][w];
-      if (call.add) sum = hn::Add(sum, whole ? hn::LoadU(d, at) : hn::MaskedLoad(mask, d, at));
+      if (call.add) sum = hn::Add(sum, whole ? hn::LoadU(d, at) : load_first(at, left));
       if (call.bias != nullptr) sum = hn::Add(sum, bias);
       if (call.relu) sum = hn::Max(hn::Zero(d), sum);  // keeps a NaN
       if (whole) {
         hn::StoreU(sum, d, at);
       } else {
-        hn::BlendedStore(sum, mask, d, at);
+        store_first(sum, at, left);
       }
     }
   }
@@ -108,12 +109,11 @@ void tile(const TileCall& call) {
 void copy_panel(const float* source, int64_t stride, int64_t k, int64_t count, int64_t width, float* out) {
   const F32 d;
   for (int64_t i = 0; i < width; i += kLanes) {
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(std::clamp<int64_t>(count - i, 0, kLanes)));
-    if (count - i >= kLanes) {
+    const int64_t left = std::max<int64_t>(count - i, 0);
+    if (left >= kLanes) {
       for (int64_t l = 0; l < k; ++l) hn::StoreU(hn::LoadU(d, source + l * stride + i), d, out + l * width + i);
     } else {
-      for (int64_t l = 0; l < k; ++l)
-        hn::StoreU(hn::MaskedLoad(mask, d, source + l * stride + i), d, out + l * width + i);
+      for (int64_t l = 0; l < k; ++l) hn::StoreU(load_first(source + l * stride + i, left), d, out + l * width + i);
     }
   }
 }
@@ -160,7 +160,6 @@ void transpose_panel(const float* source, int64_t stride, int64_t k, int64_t cou
   const F32 d;
   for (int64_t l = 0; l < k; l += kLanes) {
     const int64_t left = std::min<int64_t>(k - l, kLanes);
-    const auto mask = hn::FirstN(d, static_cast<std::size_t>(left));
     for (int64_t i = 0; i < width; i += kLanes) {
       Native rows[kLanes];
 #pragma GCC unroll 16
@@ -170,7 +169,7 @@ void transpose_panel(const float* source, int64_t stride, int64_t k, int64_t cou
         if (i + r < count) {
           const float* from = source + (i + r) * stride + l;
           __builtin_prefetch(from + 64);
-          row = left == kLanes ? hn::LoadU(d, from) : hn::MaskedLoad(mask, d, from);
+          row = left == kLanes ? hn::LoadU(d, from) : load_first(from, left);
         }
         hn::Store(row, d, numbers);
         __builtin_memcpy(&rows[r], numbers, sizeof(Native));
