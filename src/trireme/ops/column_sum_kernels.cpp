@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "trireme/ops/aligned.h"
 #include "trireme/ops/column_sums.h"
 #include "trireme/ops/parallel.h"
 
@@ -12,41 +13,22 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::ops::HWY_NAMESPACE {
 
-// Four vectors of columns at a time, whose sums run beside each other.
-void column_sums_for(int64_t rows, int64_t columns, const float* x, int64_t stride, float* out, bool accumulate) {
-  constexpr int64_t kRows = 128;
-  constexpr int kVectors = 4;
-  const F32 d;
-  int64_t j = 0;
-  for (; j + kVectors * kLanes <= columns; j += kVectors * kLanes) {
-    V32 total[kVectors];
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) total[v] = accumulate ? hn::LoadU(d, out + j + v * kLanes) : hn::Zero(d);
-    for (int64_t from = 0; from < rows; from += kRows) {
-      V32 sums[kVectors];
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) sums[v] = hn::Zero(d);
-      const int64_t end = std::min(rows, from + kRows);
-      for (int64_t i = from; i < end; ++i) {
-#pragma GCC unroll 4
-        for (int v = 0; v < kVectors; ++v) sums[v] = hn::Add(sums[v], hn::LoadU(d, x + i * stride + j + v * kLanes));
-      }
-#pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) total[v] = hn::Add(total[v], sums[v]);
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < kVectors; ++v) hn::StoreU(total[v], d, out + j + v * kLanes);
+// out += the sums over few rows, four rows at a time, in the order in which they lie in memory.
+void add_rows_for(int64_t rows, int64_t columns, const float* x, int64_t stride, float* out) {
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    const float* row = x + i * stride;
+    each_vector(columns, [&](int64_t j, int64_t lanes) HWY_ATTR {
+      const auto first = hn::Add(load_lanes(row + j, lanes), load_lanes(row + stride + j, lanes));
+      const auto second = hn::Add(load_lanes(row + 2 * stride + j, lanes), load_lanes(row + 3 * stride + j, lanes));
+      store_lanes(hn::Add(load_lanes(out + j, lanes), hn::Add(first, second)), out + j, lanes);
+    });
   }
-  each_vector(columns - j, [&](int64_t v, int64_t lanes) HWY_ATTR {
-    auto total = accumulate ? load_lanes(out + j + v, lanes) : hn::Zero(d);
-    for (int64_t from = 0; from < rows; from += kRows) {
-      auto sum = hn::Zero(d);
-      for (int64_t i = from; i < std::min(rows, from + kRows); ++i)
-        sum = hn::Add(sum, load_lanes(x + i * stride + j + v, lanes));
-      total = hn::Add(total, sum);
-    }
-    store_lanes(total, out + j + v, lanes);
-  });
+  for (; i < rows; ++i) {
+    each_vector(columns, [&](int64_t j, int64_t lanes) HWY_ATTR {
+      store_lanes(hn::Add(load_lanes(out + j, lanes), load_lanes(x + i * stride + j, lanes)), out + j, lanes);
+    });
+  }
 }
 
 }  // namespace trireme::ops::HWY_NAMESPACE
@@ -55,17 +37,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace trireme::ops {
 
-HWY_EXPORT(column_sums_for);
+HWY_EXPORT(add_rows_for);
 
+// Parts of rows, as many as the rows alone say, each with sums of its own; then those in order.
 void column_sums(int64_t rows, int64_t columns, const float* x, int64_t stride, float* out, bool accumulate) {
-  constexpr int64_t kColumns = 64;
-  const int64_t parts = rows * columns < (1 << 15) ? 1 : (columns + kColumns - 1) / kColumns;
-  const int64_t part_columns = parts == 1 ? columns : kColumns;
+  constexpr int64_t kRows = 128, kMostParts = 64;
+  const int64_t together = std::max(kRows, (rows + kMostParts - 1) / kMostParts);
+  const int64_t parts = (rows + together - 1) / together;
+  if (!accumulate) std::fill_n(out, columns, 0.0f);
+  AlignedFloats sums(parts * columns);
   parallel(parts, [&](int64_t part) {
-    const int64_t j = part * part_columns;
-    HWY_DYNAMIC_DISPATCH(column_sums_for)
-    (rows, std::min(part_columns, columns - j), x + j, stride, out + j, accumulate);
+    float* own = sums.data() + part * columns;
+    std::fill_n(own, columns, 0.0f);
+    const int64_t first = part * together;
+    HWY_DYNAMIC_DISPATCH(add_rows_for)(std::min(together, rows - first), columns, x + first * stride, stride, own);
   });
+  HWY_DYNAMIC_DISPATCH(add_rows_for)(parts, columns, sums.data(), columns, out);
 }
 
 }  // namespace trireme::ops

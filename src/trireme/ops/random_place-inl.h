@@ -12,6 +12,10 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::ops::HWY_NAMESPACE {
 
+// hn::Iota goes through memory each time.
+HWY_ALIGN constexpr uint32_t kPlaces[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+static_assert(kLanes <= 16);
+
 // Which elements of a row are kept, and by how much the kept ones grow. The row's key has 64 bits; a place's number is
 // a 32-bit mix (C. Wellons, lowbias32) of the place and one half, with the other half between its rounds.
 class RowDropout {
@@ -24,7 +28,7 @@ class RowDropout {
   // Of the elements from `place` on: 0 where dropped, else the factor.
   HWY_INLINE V32 operator()(int64_t place) const {
     const U32 d;
-    auto x = hn::Add(hn::Iota(d, static_cast<uint32_t>(place)), hn::Set(d, low_));
+    auto x = hn::Add(hn::Load(d, kPlaces), hn::Set(d, static_cast<uint32_t>(place) + low_));
     x = hn::Xor(x, hn::ShiftRight<16>(x));
     x = hn::Mul(x, hn::Set(d, 0x7feb352du));
     x = hn::Add(hn::Xor(x, hn::ShiftRight<15>(x)), hn::Set(d, high_));
