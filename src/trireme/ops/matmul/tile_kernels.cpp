@@ -161,6 +161,10 @@ void transpose_panel(const float* source, int64_t stride, int64_t k, int64_t cou
   for (int64_t l = 0; l < k; l += kLanes) {
     const int64_t left = std::min<int64_t>(k - l, kLanes);
     for (int64_t i = 0; i < width; i += kLanes) {
+      if (i >= count) {
+        for (int64_t r = 0; r < left; ++r) hn::StoreU(hn::Zero(d), d, out + (l + r) * width + i);
+        continue;
+      }
       Native rows[kLanes];
 #pragma GCC unroll 16
       for (int r = 0; r < kLanes; ++r) {

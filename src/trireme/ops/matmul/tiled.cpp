@@ -31,7 +31,7 @@ constexpr int64_t kMostM = 252;
 constexpr int64_t kMostPacked = 1 << 21;      // floats of b
 constexpr int64_t kPackedTogether = 1 << 16;  // floats of b packed where they are used
 // Below this many multiplications a second thread costs more than it brings.
-constexpr double kAlone = 1 << 17;
+constexpr double kAlone = 1 << 19;
 // Rows this far apart share a set of the first cache: too many at a time push each other out.
 constexpr int64_t kSameSet = 4096 / sizeof(float);
 
@@ -180,6 +180,14 @@ void run(const MatmulKernels& kernels, const Product& product, const float* pack
   const int64_t m = product.m, n = product.n, k = product.k;
   if (m == 0 || n == 0) return;
   if (k == 0) return without_products(product);
+  if (n == 1 && m > 1 && packed == nullptr && product.c_stride == 1 && product.epilogue.bias == nullptr) {
+    // A column is a row that fills vectors.
+    Product row = product;
+    row.m = 1, row.n = m, row.c_stride = m;
+    row.a = {product.b.data, product.b.stride, !product.b.transposed};
+    row.b = {product.a.data, product.a.stride, !product.a.transposed};
+    return run(kernels, row, nullptr, team);
+  }
   if (static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) < kAlone) team = 1;
   const auto blocks = [&](int64_t from, int64_t columns, const PackedB& right) {
     const BlockSize size = block_size(kernels, m, columns, team);
