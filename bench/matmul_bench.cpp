@@ -1,5 +1,5 @@
 // How fast ops/matmul is, beside OpenBLAS and beside the CPU's own limit.
-//   matmul_bench [threads] [rounds] [instruction set]
+//   matmul_bench [threads] [rounds] [instruction set] [algorithm]
 // Every shape runs by both in turn, the median of the rounds is shown: GFLOP/s of ours, of OpenBLAS, ours divided by
 // OpenBLAS's, and ours as a share of the peak, which is measured too. OpenBLAS takes some recent CPUs for old ones:
 // OPENBLAS_CORETYPE=SkylakeX or Haswell sets it right.
@@ -38,6 +38,11 @@ int main(int argc, char** argv) {
   const int team = argc > 1 ? std::atoi(argv[1]) : 1, rounds = argc > 2 ? std::atoi(argv[2]) : 9;
   if (argc > 3) trireme::ops::set_instruction_set(argv[3]);
   omp_set_num_threads(team);
+  const trireme::ops::MatmulAlgorithm* algorithm = trireme::ops::find_matmul_algorithm(argc > 4 ? argv[4] : "tiled");
+  if (algorithm == nullptr || !algorithm->takes(1, 1, 1)) {
+    fmt::print(stderr, "this CPU has no such algorithm\n");
+    return 1;
+  }
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL);
   const auto sgemm = library ? reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm")) : nullptr;
   if (sgemm != nullptr) {
@@ -84,8 +89,15 @@ int main(int argc, char** argv) {
     for (int round = 0; round < rounds; ++round) {
       const double begin = now();
       for (int i = 0; i < times; ++i)
-        trireme::ops::matmul(s.m, s.n, s.k, {a.data(), lda, s.a_transposed}, {b.data(), ldb, s.b_transposed}, c.data(),
-                             s.n);
+        algorithm->run({s.m,
+                        s.n,
+                        s.k,
+                        {a.data(), lda, s.a_transposed},
+                        {b.data(), ldb, s.b_transposed},
+                        c.data(),
+                        s.n,
+                        false,
+                        {}});
       const double middle = now();
       if (sgemm != nullptr) {
         for (int i = 0; i < times; ++i)

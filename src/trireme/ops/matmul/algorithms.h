@@ -6,5 +6,6 @@ namespace trireme::ops {
 
 const MatmulAlgorithm& reference_matmul();
 const MatmulAlgorithm& tiled_matmul();
+const MatmulAlgorithm& bf16_matmul();
 
 }  // namespace trireme::ops

@@ -67,7 +67,7 @@ void matmul_batch(int64_t m, Matrix a, std::span<const PackedMatrix> b, float* c
 }
 
 std::span<const MatmulAlgorithm* const> matmul_algorithms() {
-  static const std::array<const MatmulAlgorithm*, 2> all{&reference_matmul(), &tiled_matmul()};
+  static const std::array<const MatmulAlgorithm*, 3> all{&reference_matmul(), &tiled_matmul(), &bf16_matmul()};
   return all;
 }
 
