@@ -162,7 +162,7 @@ TEST(Matmul, SameBitsOnAnyNumberOfThreads) {
 TEST(Matmul, BatchIsManyProducts) {
   std::mt19937 random(6);
   for (const int64_t count : {0, 1, 2, 3, 36}) {
-    const int64_t m = 37, n = 41, k = 29;
+    const int64_t m = 137, n = 41, k = 29;
     const auto a = noise(count * m * k, random), b = noise(count * k * n, random),
                before = noise(count * m * n, random);
     std::vector<float> batch = before, packed = before, single = before;
@@ -172,8 +172,10 @@ TEST(Matmul, BatchIsManyProducts) {
       matmul(m, n, k, {a.data() + i * m * k, k}, {b.data() + i * k * n, n}, single.data() + i * m * n, n, true);
     }
     const BatchSteps steps{m * k, k * n, m * n};
-    matmul_batch(count, m, n, k, {a.data(), k}, {b.data(), n}, batch.data(), n, steps, true);
-    matmul_batch(m, {a.data(), k}, rights, packed.data(), n, steps, true);
+    run_with_threads(4, [&] {
+      matmul_batch(count, m, n, k, {a.data(), k}, {b.data(), n}, batch.data(), n, steps, true);
+      matmul_batch(m, {a.data(), k}, rights, packed.data(), n, steps, true);
+    });
     EXPECT_EQ(batch, single);
     EXPECT_EQ(packed, single);
   }

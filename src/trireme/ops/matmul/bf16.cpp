@@ -101,7 +101,13 @@ class Bf16Matmul final : public MatmulAlgorithm {
     thread_local AlignedFloats right;
     right.grow(panels * kBf16Panel * pairs + kBf16Panel);
     uint32_t* b = as_pairs(right);
-    parallel(panels, [&](int64_t panel) {
+    // Below half a million products a second thread costs more than it brings.
+    const bool alone = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) < (1 << 19);
+    const auto each = [&](int64_t parts, auto&& body) {
+      if (!alone) return parallel(parts, body);
+      for (int64_t part = 0; part < parts; ++part) body(part);
+    };
+    each(panels, [&](int64_t panel) {
       thread_local AlignedFloats scratch;
       const int64_t j = panel * kBf16Panel;
       for (int64_t l0 = 0; l0 < k; l0 += kBf16Depth) {
@@ -109,8 +115,8 @@ class Bf16Matmul final : public MatmulAlgorithm {
                    b + j * pairs + l0 / 2 * kBf16Panel);
       }
     });
-    const int64_t blocks = std::max((m + kBf16Block - 1) / kBf16Block, std::min<int64_t>(threads(), m));
-    parallel(blocks, [&](int64_t block) {
+    const int64_t blocks = std::max((m + kBf16Block - 1) / kBf16Block, alone ? 1 : std::min<int64_t>(threads(), m));
+    each(blocks, [&](int64_t block) {
       const int64_t i0 = m * block / blocks;
       bf16_block(product, b, i0, m * (block + 1) / blocks - i0);
     });

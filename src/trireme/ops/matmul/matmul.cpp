@@ -1,5 +1,6 @@
 #include "trireme/ops/matmul/matmul.h"
 
+#include <algorithm>
 #include <array>
 
 #include "trireme/ops/matmul/algorithms.h"
@@ -26,15 +27,12 @@ void matmul(int64_t m, Matrix a, const PackedMatrix& b, float* c, int64_t c_stri
 
 namespace {
 
-// Whole products side by side where there are enough for all threads, else one after the other, each on all.
-template <class One>
-void each_product(int64_t count, One&& one) {
-  const int64_t team = threads();
-  if (count % team == 0 || count >= 4 * team) {
-    parallel(count, [&](int64_t i) { one(i, true); });
-  } else {
-    for (int64_t i = 0; i < count; ++i) one(i, false);
-  }
+// Rows [from, from + rows) of a product.
+Product rows_of(Product product, int64_t from, int64_t rows) {
+  product.a.data += product.a.transposed ? from : from * product.a.stride;
+  product.c += from * product.c_stride;
+  product.m = rows;
+  return product;
 }
 
 Matrix moved(Matrix x, int64_t by) {
@@ -42,28 +40,45 @@ Matrix moved(Matrix x, int64_t by) {
   return x;
 }
 
+// Products side by side, each on one thread; where they are too few for all threads to end together, each in parts of
+// its rows. one(i) is product i, packed(i) its packed b or null.
+template <class One, class Packed>
+void each_product(int64_t count, int64_t m, const internal::MatmulKernels& kernels, One&& one, Packed&& packed) {
+  constexpr int64_t kFewestRows = 56;
+  const int64_t team = threads();
+  const bool enough = count == 0 || count % team == 0 || count >= 4 * team;
+  const int64_t shares = enough ? 1 : std::clamp<int64_t>(m / kFewestRows, 1, (4 * team + count - 1) / count);
+  parallel(count * shares, [&](int64_t part) {
+    const int64_t i = part / shares, share = part % shares, from = m * share / shares;
+    internal::tiled_product_alone(kernels, rows_of(one(i), from, m * (share + 1) / shares - from), packed(i));
+  });
+}
+
 }  // namespace
 
 void matmul_batch(int64_t count, int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float* c, int64_t c_stride,
                   BatchSteps steps, bool accumulate) {
-  const auto& kernels = internal::matmul_kernels();
-  each_product(count, [&](int64_t i, bool alone) {
-    const Product product{m,        n,          k, moved(a, i * steps.a), moved(b, i * steps.b), c + i * steps.c,
-                          c_stride, accumulate, {}};
-    alone ? internal::tiled_product_alone(kernels, product, nullptr)
-          : internal::tiled_product(kernels, product, nullptr);
-  });
+  each_product(
+      count, m, internal::matmul_kernels(),
+      [&](int64_t i) {
+        return Product{m,        n,          k, moved(a, i * steps.a), moved(b, i * steps.b), c + i * steps.c,
+                       c_stride, accumulate, {}};
+      },
+      [](int64_t) { return nullptr; });
 }
 
 void matmul_batch(int64_t m, Matrix a, std::span<const PackedMatrix> b, float* c, int64_t c_stride, BatchSteps steps,
                   bool accumulate) {
-  each_product(static_cast<int64_t>(b.size()), [&](int64_t i, bool alone) {
-    const PackedMatrix& right = b[static_cast<std::size_t>(i)];
-    const Product product{
-        m, right.columns(), right.rows(), moved(a, i * steps.a), {}, c + i * steps.c, c_stride, accumulate, {}};
-    alone ? internal::tiled_product_alone(*right.kernels(), product, right.data())
-          : internal::tiled_product(*right.kernels(), product, right.data());
-  });
+  if (b.empty()) return;
+  const auto right = [&](int64_t i) -> const PackedMatrix& { return b[static_cast<std::size_t>(i)]; };
+  each_product(
+      static_cast<int64_t>(b.size()), m, *b.front().kernels(),
+      [&](int64_t i) {
+        return Product{m,  right(i).columns(), right(i).rows(), moved(a, i * steps.a),
+                       {}, c + i * steps.c,    c_stride,        accumulate,
+                       {}};
+      },
+      [&](int64_t i) { return right(i).data(); });
 }
 
 std::span<const MatmulAlgorithm* const> matmul_algorithms() {

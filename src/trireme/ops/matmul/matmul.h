@@ -63,7 +63,7 @@ struct BatchSteps {
 };
 void matmul_batch(int64_t count, int64_t m, int64_t n, int64_t k, Matrix a, Matrix b, float* c, int64_t c_stride,
                   BatchSteps steps, bool accumulate = false);
-// Product i uses b[i]; steps.b is not read.
+// Product i uses b[i], all packed under one limit on the instruction set; steps.b is not read.
 void matmul_batch(int64_t m, Matrix a, std::span<const PackedMatrix> b, float* c, int64_t c_stride, BatchSteps steps,
                   bool accumulate = false);
 
