@@ -2,11 +2,20 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <random>
+#include <string>
 #include <vector>
 
-namespace trireme::ops {
+#include "tests/ops/with_threads.h"
+#include "trireme/base/error.h"
+#include "trireme/ops/instruction_set.h"
+#include "trireme/ops/matmul/algorithms.h"
+#include "trireme/ops/matmul/kernels.h"
+
+namespace trireme::ops::matmul_test {
 namespace {
 
 std::vector<float> noise(int64_t count, std::mt19937& random) {
@@ -16,43 +25,183 @@ std::vector<float> noise(int64_t count, std::mt19937& random) {
   return numbers;
 }
 
-// Against sums in f64, for odd sizes, both orders of both factors, and rows further apart than they are long.
-TEST(Matmul, EqualsSumsInDouble) {
-  std::mt19937 random(1);
-  const auto size = [&] { return std::uniform_int_distribution<int64_t>(0, 70)(random); };
-  for (int round = 0; round < 200; ++round) {
-    const int64_t m = size(), n = size(), k = size(), gap = round % 3;
-    const bool at = round & 1, bt = round & 2, accumulate = round & 4, packed = round & 8;
-    const int64_t a_stride = (at ? m : k) + gap, b_stride = (bt ? k : n) + gap, c_stride = n + gap;
-    const auto a = noise((at ? k : m) * a_stride, random), b = noise((bt ? n : k) * b_stride, random);
-    auto c = noise(m * c_stride, random);
-    const auto before = c;
-    const Matrix left{a.data(), a_stride, at}, right{b.data(), b_stride, bt};
-    if (packed) {
-      matmul(m, left, PackedMatrix(k, n, right), c.data(), c_stride, accumulate);
-    } else {
-      matmul(m, n, k, left, right, c.data(), c_stride, accumulate);
-    }
-    for (int64_t i = 0; i < m; ++i) {
-      for (int64_t j = 0; j < c_stride; ++j) {
-        const auto place = static_cast<std::size_t>(i * c_stride + j);
-        if (j >= n) {
-          ASSERT_EQ(c[place], before[place]) << "between rows";
-          continue;
-        }
-        double sum = accumulate ? before[place] : 0;
-        for (int64_t l = 0; l < k; ++l) {
-          const float x =
-              at ? a[static_cast<std::size_t>(l * a_stride + i)] : a[static_cast<std::size_t>(i * a_stride + l)];
-          const float y =
-              bt ? b[static_cast<std::size_t>(j * b_stride + l)] : b[static_cast<std::size_t>(l * b_stride + j)];
-          sum += static_cast<double>(x) * y;
-        }
-        ASSERT_NEAR(c[place], sum, 1e-6 * static_cast<double>(k + 1)) << m << "x" << n << "x" << k;
+struct Case {
+  int64_t m, n, k, gap;
+  bool a_transposed, b_transposed, accumulate, bias, relu;
+  std::vector<float> a, b, c, biases;
+
+  int64_t a_stride() const { return (a_transposed ? m : k) + gap; }
+  int64_t b_stride() const { return (b_transposed ? k : n) + gap; }
+  int64_t c_stride() const { return n + gap; }
+  Matrix left() const { return {a.data(), a_stride(), a_transposed}; }
+  Matrix right() const { return {b.data(), b_stride(), b_transposed}; }
+  Epilogue epilogue() const { return {bias ? biases.data() : nullptr, relu}; }
+  Product product(std::vector<float>& out) const {
+    return {m, n, k, left(), right(), out.data(), c_stride(), accumulate, epilogue()};
+  }
+  void fill(std::mt19937& random) {
+    a = noise((a_transposed ? k : m) * a_stride(), random);
+    b = noise((b_transposed ? n : k) * b_stride(), random);
+    c = noise(m * c_stride(), random);
+    biases = noise(n, random);
+  }
+};
+
+// Both orders of both factors, rows further apart than they are long, what was there added to or not.
+Case make_case(int round, int64_t most, std::mt19937& random) {
+  const auto size = [&] { return std::uniform_int_distribution<int64_t>(0, most)(random); };
+  const auto coin = [&] { return random() % 2 == 0; };
+  Case it{size(), size(), size(), round % 3, coin(), coin(), coin(), coin(), coin(), {}, {}, {}, {}};
+  it.fill(random);
+  return it;
+}
+
+// Against sums in f64, as near as the algorithm's class of accuracy promises for numbers in [−1, 1].
+void expect_product(const Case& it, const std::vector<float>& c, const std::string& what,
+                    Accuracy accuracy = Accuracy::f32) {
+  const double bound = accuracy == Accuracy::f32 ? 4e-7 : 4e-3;  // of a product: both factors are off by 2⁻⁹
+  const auto at = [](const std::vector<float>& x, int64_t place) { return x[static_cast<std::size_t>(place)]; };
+  for (int64_t i = 0; i < it.m; ++i) {
+    for (int64_t j = 0; j < it.c_stride(); ++j) {
+      const int64_t place = i * it.c_stride() + j;
+      if (j >= it.n) {
+        ASSERT_EQ(at(c, place), at(it.c, place)) << what << ": between rows";
+        continue;
       }
+      double sum = it.accumulate ? at(it.c, place) : 0;
+      for (int64_t l = 0; l < it.k; ++l) {
+        const float x = at(it.a, it.a_transposed ? l * it.a_stride() + i : i * it.a_stride() + l);
+        const float y = at(it.b, it.b_transposed ? j * it.b_stride() + l : l * it.b_stride() + j);
+        sum += static_cast<double>(x) * y;
+      }
+      if (it.bias) sum += at(it.biases, j);
+      if (it.relu) sum = std::max(sum, 0.0);
+      ASSERT_NEAR(at(c, place), sum, bound * static_cast<double>(it.k + 4))
+          << what << ": " << it.m << "x" << it.n << "x" << it.k;
     }
   }
 }
 
+void expect_all_algorithms(int rounds, int64_t most, int seed) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  for (int round = 0; round < rounds; ++round) {
+    const Case it = make_case(round, most, random);
+    for (const MatmulAlgorithm* algorithm : matmul_algorithms()) {
+      if (!algorithm->takes(it.m, it.n, it.k)) continue;
+      std::vector<float> c = it.c;
+      algorithm->run(it.product(c));
+      expect_product(it, c, std::string(algorithm->name()) + " " + instruction_set(), algorithm->accuracy());
+    }
+    std::vector<float> c = it.c;
+    matmul(it.m, it.left(), PackedMatrix(it.k, it.n, it.right()), c.data(), it.c_stride(), it.accumulate,
+           it.epilogue());
+    expect_product(it, c, "packed");
+  }
+}
+
+TEST(Matmul, EveryAlgorithmEqualsSumsInDouble) { expect_all_algorithms(300, 70, 1); }
+
+// Sizes beyond what one block holds: several parts of k, of m, of n.
+TEST(Matmul, LargerThanOneBlock) {
+  std::mt19937 random(2);
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{300, 70, 700}, {20, 4200, 33}, {530, 8, 350}, {3, 90, 2500}}) {
+    Case it{m, n, k, 1, false, true, true, true, true, {}, {}, {}, {}};
+    it.fill(random);
+    for (const MatmulAlgorithm* algorithm : matmul_algorithms()) {
+      if (!algorithm->takes(m, n, k)) continue;
+      std::vector<float> c = it.c;
+      algorithm->run(it.product(c));
+      expect_product(it, c, std::string(algorithm->name()), algorithm->accuracy());
+    }
+  }
+}
+
+TEST(Matmul, EveryInstructionSet) {
+  for (const std::string& name : instruction_sets()) {
+    set_instruction_set(name);
+    EXPECT_EQ(instruction_set(), name);
+    EXPECT_EQ(internal::matmul_kernels().lanes, name == "avx512" ? 16 : name == "avx2" ? 8 : name == "scalar" ? 1 : 4);
+    expect_all_algorithms(60, 50, 3);
+  }
+  set_instruction_set("auto");
+  EXPECT_THROW(set_instruction_set("avx9000"), ConfigError);
+}
+
+// What was packed for one set is read by its own kernels, whatever is allowed later.
+TEST(Matmul, PackedBeforeALimit) {
+  std::mt19937 random(4);
+  const Case it = make_case(1, 64, random);
+  const PackedMatrix right(it.k, it.n, it.right());
+  set_instruction_set(instruction_sets().back());
+  std::vector<float> c = it.c;
+  matmul(it.m, it.left(), right, c.data(), it.c_stride(), it.accumulate, it.epilogue());
+  set_instruction_set("auto");
+  expect_product(it, c, "packed");
+}
+
+TEST(Matmul, SameBitsOnAnyNumberOfThreads) {
+  std::mt19937 random(5);
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{400, 90, 700}, {16, 700, 256}, {9, 1300, 40}, {700, 10, 400}}) {
+    Case it{m, n, k, 0, false, false, true, true, false, {}, {}, {}, {}};
+    it.fill(random);
+    for (const MatmulAlgorithm* algorithm : matmul_algorithms()) {
+      if (!algorithm->takes(m, n, k)) continue;
+      std::vector<float> one = it.c, many = it.c;
+      run_with_threads(1, [&] { algorithm->run(it.product(one)); });
+      run_with_threads(5, [&] { algorithm->run(it.product(many)); });
+      EXPECT_EQ(one, many) << algorithm->name();
+    }
+    std::vector<float> one = it.c, inside = it.c;
+    const PackedMatrix packed(k, n, it.right());
+    run_with_threads(1, [&] { tiled_matmul().run(it.product(one)); });
+    run_with_threads(3, [&] { matmul(m, it.left(), packed, inside.data(), n, true, it.epilogue()); });
+    EXPECT_EQ(one, inside);
+  }
+}
+
+TEST(Matmul, BatchIsManyProducts) {
+  std::mt19937 random(6);
+  for (const int64_t count : {0, 1, 2, 3, 36}) {
+    const int64_t m = 137, n = 41, k = 29;
+    const auto a = noise(count * m * k, random), b = noise(count * k * n, random),
+               before = noise(count * m * n, random);
+    std::vector<float> batch = before, packed = before, single = before;
+    std::vector<PackedMatrix> rights;
+    for (int64_t i = 0; i < count; ++i) {
+      rights.emplace_back(k, n, Matrix{b.data() + i * k * n, n});
+      matmul(m, n, k, {a.data() + i * m * k, k}, {b.data() + i * k * n, n}, single.data() + i * m * n, n, true);
+    }
+    const BatchSteps steps{m * k, k * n, m * n};
+    run_with_threads(4, [&] {
+      matmul_batch(count, m, n, k, {a.data(), k}, {b.data(), n}, batch.data(), n, steps, true);
+      matmul_batch(m, {a.data(), k}, rights, packed.data(), n, steps, true);
+    });
+    EXPECT_EQ(batch, single);
+    EXPECT_EQ(packed, single);
+  }
+}
+
+// ReLU lets through what is not a number, as LibTorch's.
+TEST(Matmul, NotANumberStays) {
+  const std::vector<float> a{NAN, 1}, b{1};
+  for (const MatmulAlgorithm* algorithm : matmul_algorithms()) {
+    std::vector<float> c(2);
+    if (!algorithm->takes(2, 1, 1)) continue;
+    algorithm->run({2, 1, 1, {a.data(), 1}, {b.data(), 1}, c.data(), 1, false, {nullptr, true}});
+    EXPECT_TRUE(std::isnan(c[0])) << algorithm->name();
+    EXPECT_EQ(c[1], 1) << algorithm->name();
+  }
+}
+
+TEST(Matmul, TheListHasNames) {
+  EXPECT_EQ(matmul_algorithms().front()->name(), "reference");
+  for (const MatmulAlgorithm* algorithm : matmul_algorithms()) {
+    EXPECT_EQ(find_matmul_algorithm(algorithm->name()), algorithm);
+    EXPECT_FALSE(algorithm->what().empty());
+    EXPECT_EQ(algorithm->cost(3, 5, 7).multiplications, 105) << algorithm->name();
+  }
+  EXPECT_EQ(find_matmul_algorithm("unknown"), nullptr);
+}
+
 }  // namespace
-}  // namespace trireme::ops
+}  // namespace trireme::ops::matmul_test

@@ -8,6 +8,8 @@ namespace trireme::ops {
 
 // How many bodies run at a time when this thread asks for more than one: at::set_num_threads, OMP_NUM_THREADS.
 int threads();
+// For the calling thread's next calls; where threads cannot be had (ThreadSanitizer), it stays at one.
+void set_threads(int count);
 
 namespace internal {
 void run_parts(int64_t parts, void (*part)(void* body, int64_t index), void* body);
