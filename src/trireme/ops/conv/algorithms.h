@@ -5,5 +5,7 @@
 namespace trireme::ops {
 
 const ConvAlgorithm& direct_conv();
+const ConvAlgorithm& winograd2_conv();
+const ConvAlgorithm& winograd4_conv();
 
 }  // namespace trireme::ops

@@ -1,0 +1,44 @@
+// The gradient of the filters: Σ over tiles of transformed data and gradients.
+#pragma once
+#include <vector>
+
+#include "trireme/ops/conv/conv.h"
+#include "trireme/ops/conv/winograd/tiles.h"
+
+namespace trireme::ops::winograd {
+
+class WeightGradient {
+ public:
+  WeightGradient(const ConvShape& shape, int m);
+  const Tiles& tiles() const { return tiles_; }
+  int64_t workspace() const;
+  void run(const ConvTensors& tensors, std::span<std::byte> workspace);
+
+ private:
+  static constexpr int64_t kLanes = 4;
+  static constexpr int64_t kSmallSum = 1 << 20;  // bytes
+
+  struct Lane {
+    Lane(Arena& arena, const WeightGradient& of)
+        : block(arena, of.m_, of.block_, of.shape_.in_channels, of.shape_.out_channels),
+          sums(arena.take<float>(of.n_ * of.n_ * of.sum_part_)) {}
+    Block block;
+    float* sums;  // n² matrices in strips of filters, each a row of 16 for every channel
+  };
+
+  int64_t blocks() const { return (tiles_.count() + block_ - 1) / block_; }
+  int64_t zeros() const { return wide(std::max(shape_.in_channels, shape_.out_channels)); }
+
+  void run_block(const Lane& lane, int64_t number, bool accumulate) const;
+  void read_tiles(const Block& block, int64_t first, int64_t begin, int64_t end) const;
+  void write_filters(const std::vector<Lane>& lanes, float* weight) const;
+
+  ConvShape shape_;
+  int m_, n_;
+  Tiles tiles_;
+  int64_t block_ = 0, sum_part_ = 0, lanes_ = 1;
+  Pictures input_, output_;
+  float* zeros_ = nullptr;
+};
+
+}  // namespace trireme::ops::winograd

@@ -1,0 +1,69 @@
+// Winograd's convolution F(m × m, 3 × 3), m 2 or 4 (Lavin and Gray, CVPR 2016): the output is cut into tiles of m × m,
+// each from n × n inputs, n = m + 2, which overlap by 2.
+//
+//   forward   Y = Aᵀ [Σ_c (G w G ᵀ) ⊙ (Bᵀ d B)] A
+//   data      the same over the output's gradient, with filters turned by half a turn
+//   weights   dw = Gᵀ [Σ_tiles (Bᵀ d B) ⊙ (A dy Aᵀ)] G: the transpose of forward, as autograd has it
+//
+// The sums over channels (tiles) are n² products of matrices. Tiles go through all three stages in blocks whose
+// transforms stay in the second-level cache. Cost: n² multiplications a tile, channel and filter for 9 m².
+#include "trireme/ops/conv/algorithms.h"
+#include "trireme/ops/conv/winograd/filtering.h"
+#include "trireme/ops/conv/winograd/weight_gradient.h"
+#include "trireme/ops/parallel.h"
+
+namespace trireme::ops {
+namespace {
+
+class WinogradConv final : public ConvAlgorithm {
+ public:
+  WinogradConv(int m, std::string_view name, std::string_view what) : m_(m), name_(name), what_(what) {}
+  std::string_view name() const override { return name_; }
+  std::string_view what() const override { return what_; }
+  Accuracy accuracy() const override { return Accuracy::winograd; }
+
+  bool takes(const ConvShape& shape, Pass) const override {
+    constexpr std::array<int64_t, 2> one{1, 1}, three{3, 3};
+    return shape.kernel == three && shape.stride == one && shape.dilation == one && shape.groups == 1;
+  }
+
+  OpCost cost(const ConvShape& shape, Pass pass) const override {
+    const bool weights = pass == Pass::weights;
+    const winograd::Tiles tiles =
+        weights ? winograd::WeightGradient(shape, m_).tiles() : winograd::Filtering(shape, pass, m_).tiles();
+    const auto places = static_cast<double>((m_ + 2) * (m_ + 2));
+    const auto transforms = static_cast<double>(tiles.count()) * places;
+    const double products = transforms * static_cast<double>(shape.in_channels * shape.out_channels);
+    const auto sides = static_cast<double>(shape.in_channels + shape.out_channels);
+    const auto elements = static_cast<double>(shape.input_size() + shape.output_size() + shape.weight_size());
+    return {.multiplications = products,
+            .additions = products + 2 * (m_ + 2) * transforms * sides,
+            .bytes = 4 * (elements + 2 * (transforms * sides + places / 9 * static_cast<double>(shape.weight_size()))),
+            .workspace = weights ? winograd::WeightGradient(shape, m_).workspace()
+                                 : winograd::Filtering(shape, pass, m_).workspace(threads())};
+  }
+
+  void run(const ConvShape& shape, Pass pass, const ConvTensors& tensors,
+           std::span<std::byte> workspace) const override {
+    if (pass == Pass::weights) return winograd::WeightGradient(shape, m_).run(tensors, workspace);
+    if (shape.batch > 0) winograd::Filtering(shape, pass, m_).run(tensors, workspace);
+  }
+
+ private:
+  int m_;
+  std::string_view name_, what_;
+};
+
+}  // namespace
+
+const ConvAlgorithm& winograd2_conv() {
+  static const WinogradConv algorithm(2, "winograd2", "Winograd F(2x2, 3x3): 16 multiplications for 36");
+  return algorithm;
+}
+
+const ConvAlgorithm& winograd4_conv() {
+  static const WinogradConv algorithm(4, "winograd4", "Winograd F(4x4, 3x3): 36 multiplications for 144");
+  return algorithm;
+}
+
+}  // namespace trireme::ops
