@@ -5,6 +5,7 @@
 namespace trireme::ops {
 
 const ConvAlgorithm& direct_conv();
+const ConvAlgorithm& im2col_conv();
 const ConvAlgorithm& winograd2_conv();
 const ConvAlgorithm& winograd4_conv();
 

@@ -39,7 +39,8 @@ void check(const ConvShape& shape) {
 }
 
 std::span<const ConvAlgorithm* const> conv_algorithms() {
-  static const std::array<const ConvAlgorithm*, 3> all{&direct_conv(), &winograd2_conv(), &winograd4_conv()};
+  static const std::array<const ConvAlgorithm*, 4> all{&direct_conv(), &im2col_conv(), &winograd2_conv(),
+                                                       &winograd4_conv()};
   return all;
 }
 

@@ -57,8 +57,7 @@ HWY_INLINE void add_products(Sums<kRows, kStrips>& sums, const float* right, int
 template <int kRows, int kStrips>
 void rows_block(const RowsProduct& it, int64_t row, int64_t column) {
   const F32 d;
-  const int64_t strip = it.tap_count * it.run * kStrip;
-  const float* right = it.right + column / kStrip * strip;
+  const float* right = it.right + column / kStrip * it.right_strip;
   Sums<kRows, kStrips> sums;
   clear<kRows, kStrips>(sums);
   for (int64_t t = 0; t < it.tap_count; ++t) {
@@ -66,7 +65,7 @@ void rows_block(const RowsProduct& it, int64_t row, int64_t column) {
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) left[i] = it.rows[row + i] + it.taps[t];
     for (int64_t l = 0; l < it.run; ++l) {
-      add_products<kRows, kStrips>(sums, right, strip, [&](int i) HWY_ATTR { return left[i][l]; });
+      add_products<kRows, kStrips>(sums, right, it.right_strip, [&](int i) HWY_ATTR { return left[i][l]; });
       right += kStrip;
     }
   }
@@ -212,6 +211,16 @@ void to_strip(const float* from, int64_t stride, int64_t rows, int64_t columns, 
 
 void from_strip(const float* from, int64_t stride, int64_t rows, int64_t columns, float* to) {
   HWY_DYNAMIC_DISPATCH(transpose)(from, kStrip, columns, rows, to, stride);
+}
+
+void copy_strip(const float* from, int64_t stride, int64_t rows, int64_t columns, float* to) {
+  for (int64_t i = 0; i < rows; ++i, from += stride, to += kStrip) {
+    if (columns == kStrip) {
+      std::memcpy(to, from, sizeof(float) * kStrip);
+    } else {
+      for (int64_t j = 0; j < kStrip; ++j) to[j] = j < columns ? from[j] : 0.0f;
+    }
+  }
 }
 
 void add(const float* from, int64_t count, float* to) {

@@ -17,7 +17,8 @@ struct RowsProduct {
   const int64_t* taps = nullptr;  // elements
   int64_t tap_count = 0;
   int64_t run = 0;
-  const float* right = nullptr;  // first strip; each has tap_count · run rows of 16
+  const float* right = nullptr;  // first strip
+  int64_t right_strip = 0;       // elements between strips
   int64_t columns = 0;
   float* const* out = nullptr;  // one a row
   int64_t out_offset = 0;       // elements, added to each
@@ -47,6 +48,8 @@ void to_strip(const float* from, int64_t stride, int64_t rows, int64_t columns, 
 // to[i · stride + j] = from[j][i].
 void from_strip(const float* from, int64_t stride, int64_t rows, int64_t columns, float* to);
 
+// to[i][j] = from[i · stride + j] for j < columns ≤ 16; zeros for the other j.
+void copy_strip(const float* from, int64_t stride, int64_t rows, int64_t columns, float* to);
 // to += from
 void add(const float* from, int64_t count, float* to);
 

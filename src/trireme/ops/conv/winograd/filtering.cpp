@@ -88,6 +88,7 @@ void Filtering::run_block(const Block& block, int64_t number) const {
                                                      .tap_count = 1,
                                                      .run = channels_,
                                                      .right = filters_at_ + part * filter_part_,
+                                                     .right_strip = channels_ * kStrip,
                                                      .columns = wide(filters_),
                                                      .out = block.outs,
                                                      .out_offset = part * block.other_part});
