@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/ops/with_threads.h"
+#include "trireme/ops/instruction_set.h"
 
 namespace trireme::ops {
 namespace conv_test {
@@ -129,11 +130,26 @@ void compare_all(const ConvShape& shape, std::mt19937& random) {
 
 TEST(Conv, EveryAlgorithmEqualsTheReference) {
   std::mt19937 random(1);
-  for (int round = 0; round < 300; ++round) {
-    const ConvShape shape = random_shape(random);
-    ASSERT_NO_THROW(check(shape));
-    ASSERT_NO_FATAL_FAILURE(compare_all(shape, random));
+  run_with_threads(1, [&] {
+    for (int round = 0; round < 400; ++round) {
+      const ConvShape shape = random_shape(random);
+      ASSERT_NO_THROW(check(shape));
+      ASSERT_NO_FATAL_FAILURE(compare_all(shape, random));
+    }
+  });
+}
+
+TEST(Conv, EveryInstructionSet) {
+  std::mt19937 random(5);
+  for (const std::string& set : instruction_sets()) {
+    set_instruction_set(set);
+    run_with_threads(1, [&] {
+      for (int round = 0; round < 60; ++round) {
+        ASSERT_NO_FATAL_FAILURE(compare_all(random_shape(random), random)) << set;
+      }
+    });
   }
+  set_instruction_set("auto");
 }
 
 // Large enough for several blocks, strips and parts of a team.
@@ -196,7 +212,7 @@ TEST(Conv, TheSameBitsOnAnyNumberOfThreads) {
                                  .kernel = {5, 5},
                                  .stride = {2, 2},
                                  .padding = {2, 2}}};
-  for (int round = 0; round < 20; ++round) shapes.push_back(random_shape(random));
+  for (int round = 0; round < 12; ++round) shapes.push_back(random_shape(random));
   for (const ConvShape& shape : shapes) {
     const Case it(shape, random);
     for (const Pass pass : kPasses) {
