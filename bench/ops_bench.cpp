@@ -1,4 +1,5 @@
-// Speeds of the algorithms of convolution on one shape after the other, interleaved: GFLOP/s counted as the definition.
+// Speeds of the algorithms of convolution on one shape after the other, interleaved: GFLOP/s counted as the definition,
+// in brackets those predicted, the likely fastest first.
 //   ops_bench [threads] [only this algorithm]
 #include <fmt/format.h>
 
@@ -9,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/ops/conv/conv.h"
+#include "trireme/ops/conv/choice.h"
 #include "trireme/ops/parallel.h"
 
 using namespace trireme::ops;
@@ -47,7 +48,18 @@ void bench(const ConvShape& shape, const std::string& only) {
       }
     }
     fmt::print("  | {}", name(pass));
-    for (const auto& [algorithm, time] : best) fmt::print(" {} {:.0f}", algorithm, shape.flops() / time / 1e9);
+    const auto picks = guess_conv(shape, pass);
+    for (const ConvPick& it : picks) {
+      const auto at = best.find(it.algorithm->name());
+      if (at == best.end()) continue;
+      fmt::print(" {} {:.0f} ({:.0f})", at->first, shape.flops() / at->second / 1e9,
+                 shape.flops() / it.predicted / 1e9);
+    }
+    double least = 1e9;
+    for (const auto& [algorithm, time] : best) least = std::min(least, time);
+    if (const auto at = best.find(picks.front().algorithm->name()); at != best.end() && at->second > 1.1 * least) {
+      fmt::print(" [guess {:.0f} % slower]", 100 * (at->second / least - 1));
+    }
   }
   fmt::print("\n");
   std::fflush(stdout);

@@ -14,7 +14,7 @@ namespace trireme {
 namespace {
 
 constexpr std::string_view kUnits = "KMGT";
-constexpr double kMostBytes = 0x1p52;  // every whole number up to here is a double
+constexpr double kMostReadable = 0x1p52;  // every whole number up to here is a double
 
 }  // namespace
 
@@ -62,7 +62,7 @@ std::uint64_t parse_size(std::string_view text, std::string_view what) {
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed);
   bool read = error == std::errc() && end == digits.data() + digits.size() && !digits.starts_with('-');
   double bytes = value * unit;
-  if (!read || (binary && unit == 1) || !(bytes >= 0 && bytes <= kMostBytes) || bytes != std::floor(bytes)) {
+  if (!read || (binary && unit == 1) || !(bytes >= 0 && bytes <= kMostReadable) || bytes != std::floor(bytes)) {
     throw ConfigError(
         fmt::format("{}: '{}' is not a size; write 4, 64K, 1M or 2G (powers of 1,024)", what, clipped(text)));
   }

@@ -268,8 +268,14 @@ class Im2colConv final : public ConvAlgorithm {
     }
     const double products = shape.flops() / 2;
     const auto elements =
-        static_cast<double>(2 * shape.input_size() + 2 * shape.output_size() + 3 * shape.weight_size());
-    return {.multiplications = products, .additions = products, .bytes = 4.0 * elements, .workspace = workspace};
+        static_cast<double>(shape.input_size() + shape.output_size() + 3 * shape.weight_size());
+    const int64_t columns = (pass == Pass::data ? shape.in_channels : shape.out_channels) / shape.groups;
+    const double lanes = static_cast<double>(strips(columns) * kStrip) / static_cast<double>(columns);
+    return {.multiplications = products,
+            .additions = products,
+            .slots = products * lanes,
+            .bytes = 4.0 * elements,
+            .workspace = workspace};
   }
 
   void run(const ConvShape& shape, Pass pass, const ConvTensors& tensors,

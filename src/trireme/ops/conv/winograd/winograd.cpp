@@ -15,6 +15,9 @@
 namespace trireme::ops {
 namespace {
 
+constexpr double kTransform = 8;      // slots of an element of a transform, with its way through the cache
+constexpr double kFilterTouches = 2;  // transformed filters or their sums are written and read
+
 class WinogradConv final : public ConvAlgorithm {
  public:
   WinogradConv(int m, std::string_view name, std::string_view what) : m_(m), name_(name), what_(what) {}
@@ -31,14 +34,21 @@ class WinogradConv final : public ConvAlgorithm {
     const bool weights = pass == Pass::weights;
     const winograd::Tiles tiles =
         weights ? winograd::WeightGradient(shape, m_).tiles() : winograd::Filtering(shape, pass, m_).tiles();
-    const auto places = static_cast<double>((m_ + 2) * (m_ + 2));
-    const auto transforms = static_cast<double>(tiles.count()) * places;
-    const double products = transforms * static_cast<double>(shape.in_channels * shape.out_channels);
-    const auto sides = static_cast<double>(shape.in_channels + shape.out_channels);
+    const int64_t n = m_ + 2;
+    const auto places = static_cast<double>(n * n), all = static_cast<double>(tiles.count());
+    const double products = all * places * static_cast<double>(shape.in_channels * shape.out_channels);
+    // Rows of both transforms of a tile's channels, a sum of n each.
+    const double sums = all * 2 * places * static_cast<double>(shape.in_channels + shape.out_channels);
+    const int64_t from = pass == Pass::data ? shape.out_channels : shape.in_channels;
+    const int64_t to = pass == Pass::data ? shape.in_channels : shape.out_channels;
+    const auto wide = [](int64_t channels) { return static_cast<double>(winograd::wide(channels)); };
     const auto elements = static_cast<double>(shape.input_size() + shape.output_size() + shape.weight_size());
+    const double filters = places / 9 * static_cast<double>(shape.weight_size());
     return {.multiplications = products,
-            .additions = products + 2 * (m_ + 2) * transforms * sides,
-            .bytes = 4 * (elements + 2 * (transforms * sides + places / 9 * static_cast<double>(shape.weight_size()))),
+            .additions = products + static_cast<double>(n) / 2 * sums,
+            .slots = all * places * static_cast<double>(from) * wide(to) +
+                     kTransform * all * places * (wide(from) + wide(to)),
+            .bytes = 4 * (elements + kFilterTouches * filters),
             .workspace = weights ? winograd::WeightGradient(shape, m_).workspace()
                                  : winograd::Filtering(shape, pass, m_).workspace(threads())};
   }
