@@ -19,58 +19,127 @@ Filtering::Filtering(const ConvShape& shape, Pass pass, int m)
     padding_[side] = turned_ ? 2 - shape.padding[side] : shape.padding[side];
   }
   tiles_ = tiles_of(shape.batch, to_.height, to_.width, m);
-  block_ = block_tiles(n_, channels_, filters_, tiles_.count());
-  filter_part_ = strips(filters_) * channels_ * kStrip + kStrip;
+  few_ = few_tiles(channels_, filters_, tiles_.count());
+  block_ = few_ ? tiles_.count() : block_tiles(n_, channels_, filters_, tiles_.count());
+  filter_part_ = few_ ? kGroup * kGroup + kStrip : strips(filters_) * channels_ * kStrip + kStrip;
 }
+
+Filtering::Group::Group(Arena& arena, const Filtering& of)
+    : filters(arena.take<float>(of.n_ * of.n_ * of.filter_part_)),
+      products(arena.take<float>(of.n_ * of.n_ * of.product_part())),
+      outs(arena.take<float*>(of.tiles_.count())) {}
 
 int64_t Filtering::workspace(int64_t slots) const {
   Arena arena;
-  arena.take<float>(shared());
-  for (int64_t slot = 0; slot < slots; ++slot) Block(arena, m_, block_, channels_, filters_);
+  arena.take<float>(wide(channels_));
+  arena.take<float>(filters_size());
+  if (few_) Block(arena, m_, block_, channels_, 0);
+  for (int64_t slot = 0; slot < slots; ++slot) {
+    if (few_) {
+      Group(arena, *this);
+    } else {
+      Block(arena, m_, block_, channels_, filters_);
+    }
+  }
   return arena.used();
+}
+
+int64_t Filtering::slots(std::span<std::byte> workspace) const {
+  int64_t slots = 1;
+  while (slots < threads() && this->workspace(slots + 1) <= static_cast<int64_t>(workspace.size())) ++slots;
+  return slots;
 }
 
 void Filtering::run(const ConvTensors& tensors, std::span<std::byte> workspace) {
   from_.data = turned_ ? tensors.output : tensors.input;
   to_.data = turned_ ? tensors.input : tensors.output;
+  weight_ = tensors.weight;
   bias_ = turned_ ? nullptr : tensors.bias;
   Arena arena(workspace);
-  filters_at_ = arena.take<float>(shared());
-  zeros_ = filters_at_ + n_ * n_ * filter_part_;
+  zeros_ = arena.take<float>(wide(channels_));
   std::fill_n(zeros_, wide(channels_), 0.0f);
-  transform_filters(tensors.weight);
-  // Few blocks are shared by the team, many are dealt out.
-  int64_t slots = 1;
-  if (blocks() >= 2 * threads()) {
-    while (slots < threads() && this->workspace(slots + 1) <= static_cast<int64_t>(workspace.size())) ++slots;
-  }
-  std::atomic<int64_t> next = 0;
+  filters_at_ = arena.take<float>(filters_size());
+  few_ ? run_groups(arena, slots(workspace)) : run_blocks(arena, slots(workspace));
+}
+
+void Filtering::run_blocks(Arena& arena, int64_t slots) const {
+  const int64_t chunks = strips(channels_);
+  parallel(strips(filters_) * chunks, [&](int64_t part) {
+    const int64_t filter = part / chunks * kStrip, channel = part % chunks * kStrip;
+    transform_filters(filter, channel, filters_at_ + filter * channels_ + channel * kStrip, filter_part_);
+  });
+  if (blocks() < 2 * threads()) slots = 1;  // few blocks are shared by the team, many are dealt out
   std::vector<Block> own;
   for (int64_t slot = 0; slot < slots; ++slot) own.emplace_back(arena, m_, block_, channels_, filters_);
+  std::atomic<int64_t> next = 0;
   parallel(slots, [&](int64_t slot) {
     for (int64_t block = next++; block < blocks(); block = next++)
       run_block(own[static_cast<std::size_t>(slot)], block);
   });
 }
 
-void Filtering::transform_filters(const float* weight) const {
-  const int64_t chunks = strips(channels_);
-  parallel(strips(filters_) * chunks, [&](int64_t part) {
-    const int64_t filter = part / chunks * kStrip, channel = part % chunks * kStrip;
-    const int64_t lanes = std::min(kStrip, filters_ - filter), count = std::min(kStrip, channels_ - channel);
-    alignas(64) std::array<float, kStrip * kPlaces * kStrip> turned;
-    if (turned_) {
-      for (int64_t c = 0; c < count; ++c) {
-        conv_kernels::to_strip(weight + ((channel + c) * filters_ + filter) * kPlaces, kPlaces, lanes, kPlaces,
-                               turned.data() + c * kPlaces * kStrip);
-      }
-    } else {
-      conv_kernels::to_strip(weight + (filter * channels_ + channel) * kPlaces, channels_ * kPlaces, lanes,
-                             count * kPlaces, turned.data());
+void Filtering::run_groups(Arena& arena, int64_t slots) const {
+  const Block block(arena, m_, block_, channels_, 0);
+  parallel(block_, [&](int64_t tile) { read_tiles(block, 0, tile, tile + 1); });
+  std::vector<Group> own;
+  for (int64_t slot = 0; slot < slots; ++slot) own.emplace_back(arena, *this);
+  // Smaller groups where there would be too few for the team; the sums stay the same.
+  const int64_t size = filters_ >= 2 * slots * kGroup ? kGroup : kGroup / 2;
+  std::atomic<int64_t> next = 0;
+  parallel(slots, [&](int64_t slot) {
+    for (int64_t filter = size * next++; filter < filters_; filter = size * next++) {
+      run_group(block, own[static_cast<std::size_t>(slot)], filter, std::min(size, filters_ - filter));
     }
-    conv_kernels::transform_filters(m_, turned.data(), turned_, count,
-                                    filters_at_ + filter * channels_ + channel * kStrip, filter_part_);
   });
+}
+
+void Filtering::run_group(const Block& block, const Group& group, int64_t filter, int64_t count) const {
+  for (int64_t t = 0; t < block_; ++t) group.outs[t] = group.products + t * kGroup;
+  for (int64_t channel = 0; channel < channels_; channel += kGroup) {
+    const int64_t channels = std::min(kGroup, channels_ - channel);
+    for (int64_t f = 0; f < count; f += kStrip) {
+      for (int64_t c = 0; c < channels; c += kStrip) {
+        transform_filters(filter + f, channel + c, group.filters + f * channels + c * kStrip, filter_part_);
+      }
+    }
+    for (int64_t part = 0; part < n_ * n_; ++part) {
+      const int64_t tap = part * block.data_part + channel;
+      conv_kernels::multiply(conv_kernels::RowsProduct{.rows = block.rows,
+                                                       .row_count = block_,
+                                                       .taps = &tap,
+                                                       .tap_count = 1,
+                                                       .run = channels,
+                                                       .right = group.filters + part * filter_part_,
+                                                       .right_strip = channels * kStrip,
+                                                       .columns = wide(count),
+                                                       .out = group.outs,
+                                                       .out_offset = part * product_part(),
+                                                       .accumulate = channel > 0});
+    }
+  }
+  conv_kernels::transform_products(m_, {.in = group.products,
+                                        .part = product_part(),
+                                        .tile = kGroup,
+                                        .places = block.out_places,
+                                        .offset = filter,
+                                        .tiles = block_,
+                                        .channels = count,
+                                        .bias = bias_ != nullptr ? bias_ + filter : nullptr});
+}
+
+void Filtering::transform_filters(int64_t filter, int64_t channel, float* to, int64_t part) const {
+  const int64_t lanes = std::min(kStrip, filters_ - filter), count = std::min(kStrip, channels_ - channel);
+  alignas(64) std::array<float, kStrip * kPlaces * kStrip> turned;
+  if (turned_) {
+    for (int64_t c = 0; c < count; ++c) {
+      conv_kernels::to_strip(weight_ + ((channel + c) * filters_ + filter) * kPlaces, kPlaces, lanes, kPlaces,
+                             turned.data() + c * kPlaces * kStrip);
+    }
+  } else {
+    conv_kernels::to_strip(weight_ + (filter * channels_ + channel) * kPlaces, channels_ * kPlaces, lanes,
+                           count * kPlaces, turned.data());
+  }
+  conv_kernels::transform_filters(m_, turned.data(), turned_, count, to, part);
 }
 
 void Filtering::run_block(const Block& block, int64_t number) const {
@@ -130,4 +199,5 @@ void Filtering::write_tiles(const Block& block, int64_t begin, int64_t end) cons
                                         .channels = filters_,
                                         .bias = bias_});
 }
+
 }  // namespace trireme::ops::winograd

@@ -55,6 +55,14 @@ inline int64_t block_tiles(int n, int64_t channels, int64_t filters, int64_t til
   return std::min(rows, std::max<int64_t>(tiles, 1));
 }
 
+// Where tiles are few and filters many, the transformed filters are what does not stay in cache: then all tiles are
+// transformed once, and groups of so many filters and channels go through all stages. By the shape alone, for the order
+// of sums depends on it.
+inline constexpr int64_t kGroup = 64;
+inline bool few_tiles(int64_t channels, int64_t filters, int64_t tiles) {
+  return tiles <= 64 && channels * filters >= 256 * 256;
+}
+
 inline constexpr int64_t kTilesAtATime = 4;  // of a transform, where one block is shared by the team
 
 // What one thread needs for a block of tiles.

@@ -11,12 +11,13 @@ class WeightGradient {
  public:
   WeightGradient(const ConvShape& shape, int m);
   const Tiles& tiles() const { return tiles_; }
-  int64_t workspace() const;
+  int64_t workspace(int64_t slots) const;
   void run(const ConvTensors& tensors, std::span<std::byte> workspace);
 
  private:
   static constexpr int64_t kLanes = 4;
   static constexpr int64_t kSmallSum = 1 << 20;  // bytes
+  static constexpr int64_t kGroupPart = kGroup * kGroup + kStrip;
 
   struct Lane {
     Lane(Arena& arena, const WeightGradient& of)
@@ -31,14 +32,20 @@ class WeightGradient {
 
   void run_block(const Lane& lane, int64_t number, bool accumulate) const;
   void read_tiles(const Block& block, int64_t first, int64_t begin, int64_t end) const;
-  void write_filters(const std::vector<Lane>& lanes, float* weight) const;
+  void run_groups(Arena& arena, int64_t slots) const;
+  void run_group(const Block& block, float* sums, int64_t filter, int64_t channel) const;
+  void add_lanes(const std::vector<Lane>& lanes) const;
+  // Up to 16 channels of up to 16 filters.
+  void write_filters(const float* sums, int64_t part, int64_t filter, int64_t channel) const;
 
   ConvShape shape_;
   int m_, n_;
+  bool few_ = false;
   Tiles tiles_;
   int64_t block_ = 0, sum_part_ = 0, lanes_ = 1;
   Pictures input_, output_;
   float* zeros_ = nullptr;
+  float* weight_ = nullptr;
 };
 
 }  // namespace trireme::ops::winograd

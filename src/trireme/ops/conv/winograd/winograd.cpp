@@ -43,13 +43,14 @@ class WinogradConv final : public ConvAlgorithm {
     const int64_t to = pass == Pass::data ? shape.in_channels : shape.out_channels;
     const auto wide = [](int64_t channels) { return static_cast<double>(winograd::wide(channels)); };
     const auto elements = static_cast<double>(shape.input_size() + shape.output_size() + shape.weight_size());
-    const double filters = places / 9 * static_cast<double>(shape.weight_size());
+    const bool few = winograd::few_tiles(from, to, tiles.count());
+    const double filters = few ? 0 : places / 9 * static_cast<double>(shape.weight_size());
     return {.multiplications = products,
             .additions = products + static_cast<double>(n) / 2 * sums,
             .slots = all * places * static_cast<double>(from) * wide(to) +
                      kTransform * all * places * (wide(from) + wide(to)),
             .bytes = 4 * (elements + kFilterTouches * filters),
-            .workspace = weights ? winograd::WeightGradient(shape, m_).workspace()
+            .workspace = weights ? winograd::WeightGradient(shape, m_).workspace(threads())
                                  : winograd::Filtering(shape, pass, m_).workspace(threads())};
   }
 

@@ -63,7 +63,7 @@ HWY_INLINE void write_tiles(const TileWrite& it) {
                                            HWY_ATTR { return hn::Load(Channels(), from + (i * n + j) * it.part); },
                                        [&](int i, int j, Vector x) HWY_ATTR {
                                          float* to = places[i * m + j];
-                                         if (to != nullptr) store_some(hn::Add(x, bias), to + c, count);
+                                         if (to != nullptr) store_some(hn::Add(x, bias), to + it.offset + c, count);
                                        });
     }
   }

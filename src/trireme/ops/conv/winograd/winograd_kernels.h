@@ -25,6 +25,7 @@ struct TileWrite {
   int64_t part = 0;
   int64_t tile = 0;
   float* const* places = nullptr;
+  int64_t offset = 0;  // elements, added to each
   int64_t tiles = 0;
   int64_t channels = 0;
   const float* bias = nullptr;
