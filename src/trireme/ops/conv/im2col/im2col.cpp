@@ -15,6 +15,7 @@
 #include "trireme/ops/conv/im2col/weights.h"
 #include "trireme/ops/conv/im2col/window.h"
 #include "trireme/ops/conv/kernels/product_kernels.h"
+#include "trireme/ops/conv/lanes.h"
 #include "trireme/ops/parallel.h"
 
 namespace trireme::ops {
@@ -150,8 +151,8 @@ class Scattering {
   explicit Scattering(const ConvShape& shape)
       : shape_(shape),
         window_(forward_axis(shape, 0), forward_axis(shape, 1), shape.batch, shape.in_channels, shape.groups,
-                shape.weight_size() * 4 <= kSmallSum / 2 ? kPixels : kManyPixels) {
-    lanes_ = shape.weight_size() * 4 <= kSmallSum ? std::clamp<int64_t>(window_.blocks(), 1, kLanes) : 1;
+                shape.weight_size() * 4 <= kSmallSum ? kPixels : kManyPixels) {
+    lanes_ = sum_lanes(sums(), window_.blocks());
   }
 
   int64_t workspace() const {
@@ -165,7 +166,7 @@ class Scattering {
     std::vector<Lane> lanes;
     for (int64_t lane = 0; lane < lanes_; ++lane) lanes.emplace_back(arena, *this);
     if (window_.blocks() == 0) std::fill_n(lanes[0].sums, sums(), 0.0f);
-    parallel(lanes_, [&](int64_t lane) {
+    each_lane(lanes_, [&](int64_t lane) {
       for (int64_t block = lane; block < window_.blocks(); block += lanes_) {
         run_block(tensors, lanes[static_cast<std::size_t>(lane)], block, block >= lanes_);
       }
@@ -180,11 +181,8 @@ class Scattering {
   }
 
  private:
-  // Where sums are small, parts of the pixels are summed side by side; never by the number of threads, so that the
-  // result does not depend on it.
-  static constexpr int64_t kLanes = 4;
-  static constexpr int64_t kSmallSum = 1 << 20;  // bytes
-  static constexpr int64_t kManyPixels = 512;    // of a block where the sums do not stay in cache
+  static constexpr int64_t kSmallSum = 512 << 10;  // bytes
+  static constexpr int64_t kManyPixels = 512;      // of a block where the sums do not stay in cache
 
   int64_t group_filters() const { return shape_.out_channels / shape_.groups; }
   int64_t group_sums() const { return strips(group_filters()) * window_.length() * kStrip; }
@@ -267,8 +265,7 @@ class Im2colConv final : public ConvAlgorithm {
       each_product(shape, pass, [&](const Gathering& it) { workspace = std::max(workspace, it.workspace(threads())); });
     }
     const double products = shape.flops() / 2;
-    const auto elements =
-        static_cast<double>(shape.input_size() + shape.output_size() + 3 * shape.weight_size());
+    const auto elements = static_cast<double>(shape.input_size() + shape.output_size() + 3 * shape.weight_size());
     const int64_t columns = (pass == Pass::data ? shape.in_channels : shape.out_channels) / shape.groups;
     const double lanes = static_cast<double>(strips(columns) * kStrip) / static_cast<double>(columns);
     return {.multiplications = products,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "trireme/ops/conv/lanes.h"
 #include "trireme/ops/conv/winograd/winograd_kernels.h"
 #include "trireme/ops/parallel.h"
 
@@ -13,10 +14,7 @@ WeightGradient::WeightGradient(const ConvShape& shape, int m) : shape_(shape), m
   few_ = tiles_.count() > 0 && few_tiles(shape.in_channels, shape.out_channels, tiles_.count());
   block_ = few_ ? tiles_.count() : block_tiles(n_, shape.in_channels, shape.out_channels, tiles_.count());
   sum_part_ = strips(shape.out_channels) * shape.in_channels * kStrip + kStrip;
-  // Where sums are small, parts of the tiles are summed side by side; never by the number of threads, so that the
-  // result does not depend on it.
-  lanes_ = n_ * n_ * sum_part_ * 4 <= kSmallSum ? std::min<int64_t>(kLanes, blocks()) : 1;
-  lanes_ = std::max<int64_t>(lanes_, 1);
+  lanes_ = sum_lanes(n_ * n_ * sum_part_, blocks());
 }
 
 int64_t WeightGradient::workspace(int64_t slots) const {
@@ -46,7 +44,7 @@ void WeightGradient::run(const ConvTensors& tensors, std::span<std::byte> worksp
   }
   std::vector<Lane> lanes;
   for (int64_t lane = 0; lane < lanes_; ++lane) lanes.emplace_back(arena, *this);
-  parallel(lanes_, [&](int64_t lane) {
+  each_lane(lanes_, [&](int64_t lane) {
     for (int64_t block = lane; block < blocks(); block += lanes_) {
       run_block(lanes[static_cast<std::size_t>(lane)], block, block >= lanes_);
     }

@@ -15,8 +15,6 @@ class WeightGradient {
   void run(const ConvTensors& tensors, std::span<std::byte> workspace);
 
  private:
-  static constexpr int64_t kLanes = 4;
-  static constexpr int64_t kSmallSum = 1 << 20;  // bytes
   static constexpr int64_t kGroupPart = kGroup * kGroup + kStrip;
 
   struct Lane {
