@@ -39,8 +39,7 @@ void check(const ConvShape& shape) {
 }
 
 std::span<const ConvAlgorithm* const> conv_algorithms() {
-  static const std::array<const ConvAlgorithm*, 4> all{&direct_conv(), &im2col_conv(), &winograd2_conv(),
-                                                       &winograd4_conv()};
+  static const std::array all{&direct_conv(), &im2col_conv(), &winograd2_conv(), &winograd4_conv(), &fft_conv()};
   return all;
 }
 

@@ -9,14 +9,11 @@
 
 #include <hwy/highway.h>
 
-#include "trireme/ops/conv/kernels/product_kernels.h"
+#include "trireme/ops/conv/tiled/channels-inl.h"
 #include "trireme/ops/conv/winograd/matrices.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trireme::ops::conv_kernels::HWY_NAMESPACE {
-namespace hn = hwy::HWY_NAMESPACE;
-using Channels = hn::CappedTag<float, kStrip>;
-using Vector = hn::Vec<Channels>;
 
 // The matrices of F(m, 3).
 template <int m>

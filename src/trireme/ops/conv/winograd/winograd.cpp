@@ -8,59 +8,43 @@
 // The sums over channels (tiles) are n² products of matrices. Tiles go through all three stages in blocks whose
 // transforms stay in the second-level cache. Cost: n² multiplications a tile, channel and filter for 9 m².
 #include "trireme/ops/conv/algorithms.h"
-#include "trireme/ops/conv/winograd/filtering.h"
-#include "trireme/ops/conv/winograd/weight_gradient.h"
-#include "trireme/ops/parallel.h"
+#include "trireme/ops/conv/tiled/tiled_conv.h"
+#include "trireme/ops/conv/winograd/winograd_kernels.h"
 
 namespace trireme::ops {
 namespace {
 
-constexpr double kTransform = 8;      // slots of an element of a transform, with its way through the cache
-constexpr double kFilterTouches = 2;  // transformed filters or their sums are written and read
+constexpr std::array<int64_t, 2> kThree{3, 3};
 
-class WinogradConv final : public ConvAlgorithm {
+class WinogradTransform final : public tiled::Transform {
+ public:
+  explicit WinogradTransform(int m) : Transform(m + 2, kThree, (m + 2) * (m + 2), 1), m_(m) {}
+  void data(const tiled::TileRead& read) const override { conv_kernels::winograd_data(m_, read); }
+  void gradients(const tiled::TileRead& read) const override { conv_kernels::winograd_gradients(m_, read); }
+  void products(const tiled::TileWrite& write) const override { conv_kernels::winograd_products(m_, write); }
+  void filters(const float* from, bool rotated, int64_t count, const tiled::FilterPlaces& to) const override {
+    conv_kernels::winograd_filters(m_, from, rotated, count, to);
+  }
+  void fold(const tiled::FilterPlaces& from, int64_t count, float* to) const override {
+    conv_kernels::winograd_fold(m_, from, count, to);
+  }
+
+ private:
+  int m_;
+};
+
+class WinogradConv final : public tiled::TiledConv {
  public:
   WinogradConv(int m, std::string_view name, std::string_view what) : m_(m), name_(name), what_(what) {}
   std::string_view name() const override { return name_; }
   std::string_view what() const override { return what_; }
-  Accuracy accuracy() const override { return Accuracy::winograd; }
-
-  bool takes(const ConvShape& shape, Pass) const override {
-    constexpr std::array<int64_t, 2> one{1, 1}, three{3, 3};
-    return shape.kernel == three && shape.stride == one && shape.dilation == one && shape.groups == 1;
-  }
-
-  OpCost cost(const ConvShape& shape, Pass pass) const override {
-    const bool weights = pass == Pass::weights;
-    const winograd::Tiles tiles =
-        weights ? winograd::WeightGradient(shape, m_).tiles() : winograd::Filtering(shape, pass, m_).tiles();
-    const int64_t n = m_ + 2;
-    const auto places = static_cast<double>(n * n), all = static_cast<double>(tiles.count());
-    const double products = all * places * static_cast<double>(shape.in_channels * shape.out_channels);
-    // Rows of both transforms of a tile's channels, a sum of n each.
-    const double sums = all * 2 * places * static_cast<double>(shape.in_channels + shape.out_channels);
-    const int64_t from = pass == Pass::data ? shape.out_channels : shape.in_channels;
-    const int64_t to = pass == Pass::data ? shape.in_channels : shape.out_channels;
-    const auto wide = [](int64_t channels) { return static_cast<double>(winograd::wide(channels)); };
-    const auto elements = static_cast<double>(shape.input_size() + shape.output_size() + shape.weight_size());
-    const bool few = winograd::few_tiles(from, to, tiles.count());
-    const double filters = few ? 0 : places / 9 * static_cast<double>(shape.weight_size());
-    return {.multiplications = products,
-            .additions = products + static_cast<double>(n) / 2 * sums,
-            .slots = all * places * static_cast<double>(from) * wide(to) +
-                     kTransform * all * places * (wide(from) + wide(to)),
-            .bytes = 4 * (elements + kFilterTouches * filters),
-            .workspace = weights ? winograd::WeightGradient(shape, m_).workspace(threads())
-                                 : winograd::Filtering(shape, pass, m_).workspace(threads())};
-  }
-
-  void run(const ConvShape& shape, Pass pass, const ConvTensors& tensors,
-           std::span<std::byte> workspace) const override {
-    if (pass == Pass::weights) return winograd::WeightGradient(shape, m_).run(tensors, workspace);
-    if (shape.batch > 0) winograd::Filtering(shape, pass, m_).run(tensors, workspace);
-  }
 
  private:
+  bool takes_kernel(std::array<int64_t, 2> kernel) const override { return kernel == kThree; }
+  std::unique_ptr<tiled::Transform> transform(const ConvShape&, Pass) const override {
+    return std::make_unique<WinogradTransform>(m_);
+  }
+
   int m_;
   std::string_view name_, what_;
 };

@@ -14,25 +14,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace trireme::ops::conv_kernels::HWY_NAMESPACE {
 
-constexpr int64_t kWide = static_cast<int64_t>(hn::MaxLanes(Channels()));
-
-// The next kWide channels at `from`, of which `count` are there.
-HWY_INLINE Vector load_some(const float* from, int64_t count) {
-  if (count >= kWide) return hn::LoadU(Channels(), from);
-  HWY_ALIGN float part[kWide] = {};
-  if (count > 0) std::memcpy(part, from, static_cast<std::size_t>(count) * sizeof(float));
-  return hn::Load(Channels(), part);
-}
-
-HWY_INLINE void store_some(Vector x, float* to, int64_t count) {
-  if (count >= kWide) return hn::StoreU(x, Channels(), to);
-  HWY_ALIGN float part[kWide];
-  hn::Store(x, Channels(), part);
-  if (count > 0) std::memcpy(to, part, static_cast<std::size_t>(count) * sizeof(float));
-}
-
 template <class M>
-HWY_INLINE void read_tiles(const TileRead& it) {
+HWY_INLINE void read_tiles(const tiled::TileRead& it) {
   constexpr int in = static_cast<int>(M::of[0].size()), out = static_cast<int>(M::of.size());
   for (int64_t t = 0; t < it.tiles; ++t) {
     const float* const* places = it.places + t * in * in;
@@ -51,7 +34,7 @@ HWY_INLINE void read_tiles(const TileRead& it) {
 }
 
 template <int m>
-HWY_INLINE void write_tiles(const TileWrite& it) {
+HWY_INLINE void write_tiles(const tiled::TileWrite& it) {
   constexpr int n = m + 2;
   for (int64_t t = 0; t < it.tiles; ++t) {
     float* const* places = it.places + t * m * m;
@@ -98,9 +81,11 @@ HWY_INLINE void contract_filters(const float* in, int64_t part, int64_t count, f
   }
 }
 
-void data_for(int m, const TileRead& it) { m == 2 ? read_tiles<MatrixB<2>>(it) : read_tiles<MatrixB<4>>(it); }
-void gradients_for(int m, const TileRead& it) { m == 2 ? read_tiles<MatrixA<2>>(it) : read_tiles<MatrixA<4>>(it); }
-void products_for(int m, const TileWrite& it) { m == 2 ? write_tiles<2>(it) : write_tiles<4>(it); }
+void data_for(int m, const tiled::TileRead& it) { m == 2 ? read_tiles<MatrixB<2>>(it) : read_tiles<MatrixB<4>>(it); }
+void gradients_for(int m, const tiled::TileRead& it) {
+  m == 2 ? read_tiles<MatrixA<2>>(it) : read_tiles<MatrixA<4>>(it);
+}
+void products_for(int m, const tiled::TileWrite& it) { m == 2 ? write_tiles<2>(it) : write_tiles<4>(it); }
 void filters_for(int m, const float* from, bool rotated, int64_t count, float* out, int64_t part) {
   m == 2 ? expand_filters<2>(from, rotated, count, out, part) : expand_filters<4>(from, rotated, count, out, part);
 }
@@ -122,14 +107,14 @@ HWY_EXPORT(products_for);
 HWY_EXPORT(filters_for);
 HWY_EXPORT(fold_for);
 
-void transform_data(int m, const TileRead& read) { HWY_DYNAMIC_DISPATCH(data_for)(m, read); }
-void transform_gradients(int m, const TileRead& read) { HWY_DYNAMIC_DISPATCH(gradients_for)(m, read); }
-void transform_products(int m, const TileWrite& write) { HWY_DYNAMIC_DISPATCH(products_for)(m, write); }
-void transform_filters(int m, const float* from, bool rotated, int64_t count, float* out, int64_t part) {
-  HWY_DYNAMIC_DISPATCH(filters_for)(m, from, rotated, count, out, part);
+void winograd_data(int m, const tiled::TileRead& read) { HWY_DYNAMIC_DISPATCH(data_for)(m, read); }
+void winograd_gradients(int m, const tiled::TileRead& read) { HWY_DYNAMIC_DISPATCH(gradients_for)(m, read); }
+void winograd_products(int m, const tiled::TileWrite& write) { HWY_DYNAMIC_DISPATCH(products_for)(m, write); }
+void winograd_filters(int m, const float* from, bool rotated, int64_t count, const tiled::FilterPlaces& to) {
+  HWY_DYNAMIC_DISPATCH(filters_for)(m, from, rotated, count, to.first, to.part);
 }
-void fold_filters(int m, const float* in, int64_t part, int64_t count, float* to) {
-  HWY_DYNAMIC_DISPATCH(fold_for)(m, in, part, count, to);
+void winograd_fold(int m, const tiled::FilterPlaces& from, int64_t count, float* to) {
+  HWY_DYNAMIC_DISPATCH(fold_for)(m, from.first, from.part, count, to);
 }
 
 }  // namespace trireme::ops::conv_kernels

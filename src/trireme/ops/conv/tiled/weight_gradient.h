@@ -3,13 +3,14 @@
 #include <vector>
 
 #include "trireme/ops/conv/conv.h"
-#include "trireme/ops/conv/winograd/tiles.h"
+#include "trireme/ops/conv/tiled/tiles.h"
 
-namespace trireme::ops::winograd {
+namespace trireme::ops::tiled {
 
 class WeightGradient {
  public:
-  WeightGradient(const ConvShape& shape, int m);
+  // The transform must outlive it.
+  WeightGradient(const ConvShape& shape, const Transform& transform);
   const Tiles& tiles() const { return tiles_; }
   int64_t workspace(int64_t slots) const;
   void run(const ConvTensors& tensors, std::span<std::byte> workspace);
@@ -19,8 +20,8 @@ class WeightGradient {
 
   struct Lane {
     Lane(Arena& arena, const WeightGradient& of)
-        : block(arena, of.m_, of.block_, of.shape_.in_channels, of.shape_.out_channels),
-          sums(arena.take<float>(of.n_ * of.n_ * of.sum_part_)) {}
+        : block(arena, of.transform_, of.block_, of.shape_.in_channels, of.shape_.out_channels),
+          sums(arena.take<float>(of.transform_.parts * of.sum_part_)) {}
     Block block;
     float* sums;  // n² matrices in strips of filters, each a row of 16 for every channel
   };
@@ -34,16 +35,16 @@ class WeightGradient {
   void run_group(const Block& block, float* sums, int64_t filter, int64_t channel) const;
   void add_lanes(const std::vector<Lane>& lanes) const;
   // Up to 16 channels of up to 16 filters.
-  void write_filters(const float* sums, int64_t part, int64_t filter, int64_t channel) const;
+  void write_filters(FilterPlaces sums, int64_t filter, int64_t channel) const;
 
   ConvShape shape_;
-  int m_, n_;
+  const Transform& transform_;
   bool few_ = false;
   Tiles tiles_;
-  int64_t block_ = 0, sum_part_ = 0, lanes_ = 1;
+  int64_t block_ = 0, sum_rows_ = 0, sum_part_ = 0, lanes_ = 1;
   Pictures input_, output_;
   float* zeros_ = nullptr;
   float* weight_ = nullptr;
 };
 
-}  // namespace trireme::ops::winograd
+}  // namespace trireme::ops::tiled
