@@ -31,9 +31,6 @@ class FftConv final : public tiled::TiledConv {
   std::string_view name() const override { return "fft"; }
   std::string_view what() const override { return "Fourier transforms of tiles: for large kernels"; }
 
- private:
-  bool takes_kernel(std::array<int64_t, 2> kernel) const override { return kernel[0] <= 17 && kernel[1] <= 17; }
-
   // The size of tiles with the fewest products, filters' transforms counted as some tiles'.
   std::unique_ptr<tiled::Transform> transform(const ConvShape& shape, Pass pass) const override {
     constexpr double kFilters = 40;
@@ -55,6 +52,9 @@ class FftConv final : public tiled::TiledConv {
     }
     return std::make_unique<FftTransform>(best, shape.kernel);
   }
+
+ private:
+  bool takes_kernel(std::array<int64_t, 2> kernel) const override { return kernel[0] <= 17 && kernel[1] <= 17; }
 };
 
 }  // namespace

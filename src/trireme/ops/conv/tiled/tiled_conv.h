@@ -16,10 +16,11 @@ class TiledConv : public ConvAlgorithm {
   void run(const ConvShape& shape, Pass pass, const ConvTensors& tensors,
            std::span<std::byte> workspace) const override;
 
- protected:
-  virtual bool takes_kernel(std::array<int64_t, 2> kernel) const = 0;
   // For a shape that it takes; the same one for the same shape and pass.
   virtual std::unique_ptr<Transform> transform(const ConvShape& shape, Pass pass) const = 0;
+
+ protected:
+  virtual bool takes_kernel(std::array<int64_t, 2> kernel) const = 0;
 };
 
 }  // namespace trireme::ops::tiled

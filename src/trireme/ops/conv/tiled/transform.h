@@ -7,6 +7,8 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace trireme::ops::tiled {
 
@@ -60,6 +62,13 @@ class Transform {
   virtual void filters(const float* from, bool rotated, int64_t count, const FilterPlaces& to) const = 0;
   // The reverse direction, from sums of data times gradients.
   virtual void fold(const FilterPlaces& from, int64_t count, float* to) const = 0;
+
+  // Of those that multiply by matrices: their names and elements, for drawings.
+  struct Named {
+    std::string name;
+    std::vector<std::vector<std::string>> rows;
+  };
+  virtual std::vector<Named> matrices() const { return {}; }
 
   const int n;
   const std::array<int64_t, 2> kernel;

@@ -9,12 +9,30 @@
 // transforms stay in the second-level cache. Cost: n² multiplications a tile, channel and filter for 9 m².
 #include "trireme/ops/conv/algorithms.h"
 #include "trireme/ops/conv/tiled/tiled_conv.h"
+#include "trireme/ops/conv/winograd/matrices.h"
 #include "trireme/ops/conv/winograd/winograd_kernels.h"
 
 namespace trireme::ops {
 namespace {
 
 constexpr std::array<int64_t, 2> kThree{3, 3};
+
+template <std::size_t columns, std::size_t rows>
+std::vector<std::vector<std::string>> texts_of(const std::array<std::array<Rational, columns>, rows>& matrix) {
+  std::vector<std::vector<std::string>> texts;
+  for (const auto& row : matrix) {
+    auto& line = texts.emplace_back();
+    for (const Rational x : row) {
+      line.push_back(x.below == 1 ? std::to_string(x.above) : std::to_string(x.above) + "/" + std::to_string(x.below));
+    }
+  }
+  return texts;
+}
+
+template <int m>
+std::vector<tiled::Transform::Named> names_of(const Winograd<m, 3>& it) {
+  return {{"Bᵀ", texts_of(it.b)}, {"G", texts_of(it.g)}, {"A", texts_of(it.a)}};
+}
 
 class WinogradTransform final : public tiled::Transform {
  public:
@@ -28,6 +46,9 @@ class WinogradTransform final : public tiled::Transform {
   void fold(const tiled::FilterPlaces& from, int64_t count, float* to) const override {
     conv_kernels::winograd_fold(m_, from, count, to);
   }
+  std::vector<Named> matrices() const override {
+    return m_ == 2 ? names_of(derive_winograd<2, 3>()) : names_of(derive_winograd<4, 3>());
+  }
 
  private:
   int m_;
@@ -38,13 +59,12 @@ class WinogradConv final : public tiled::TiledConv {
   WinogradConv(int m, std::string_view name, std::string_view what) : m_(m), name_(name), what_(what) {}
   std::string_view name() const override { return name_; }
   std::string_view what() const override { return what_; }
-
- private:
-  bool takes_kernel(std::array<int64_t, 2> kernel) const override { return kernel == kThree; }
   std::unique_ptr<tiled::Transform> transform(const ConvShape&, Pass) const override {
     return std::make_unique<WinogradTransform>(m_);
   }
 
+ private:
+  bool takes_kernel(std::array<int64_t, 2> kernel) const override { return kernel == kThree; }
   int m_;
   std::string_view name_, what_;
 };
