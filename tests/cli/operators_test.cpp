@@ -24,7 +24,7 @@ TEST(BenchOps, OneObjectALine) {
     EXPECT_EQ(row["peer"], "trireme");
     for (const char* number : {"us_p50", "gflops", "of_peak"}) EXPECT_GT(row[number], 0) << line;
     EXPECT_GE(row["bytes_workspace"], 0);
-    seen.insert({row["pass"], row["implementation"]});
+    seen.emplace(row["pass"].get<std::string>(), row["implementation"].get<std::string>());
   }
   EXPECT_EQ(seen.size(), 3u * 4u) << "passes, algorithms but the reference";
 }
@@ -44,6 +44,7 @@ TEST(BenchOps, WhatCannotBeIsRefused) {
   EXPECT_TRUE(refuses("bench ops --shape 1x2x3x3,2x1x1 --batch 4"));
   EXPECT_TRUE(refuses("bench ops --implementations magic"));
   EXPECT_TRUE(refuses("bench ops --threads 0"));
+  EXPECT_TRUE(refuses("bench ops --peers somebody"));
 }
 
 TEST(ExplainConv, StepsAndCounts) {

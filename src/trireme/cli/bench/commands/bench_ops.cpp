@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "trireme/base/text/size.h"
 #include "trireme/base/text/text.h"
 #include "trireme/cli/bench/numbers.h"
+#include "trireme/cli/bench/onednn_conv.h"
 #include "trireme/cli/bench/zoo_convs.h"
 #include "trireme/cli/command.h"
 #include "trireme/ops/aligned.h"
@@ -25,7 +27,7 @@ namespace {
 
 struct OpsBenchFlags {
   std::string model, batch = "16", threads, rounds = "9";
-  std::vector<std::string> shapes, implementations;
+  std::vector<std::string> shapes, implementations, peers;
   bool json = false;
 };
 
@@ -47,28 +49,40 @@ struct Tensors {
 };
 
 struct OpRow {
-  const ops::ConvAlgorithm* implementation = nullptr;
+  std::string implementation, peer;
   int64_t workspace = 0;  // bytes
+  std::function<void()> run;
   std::vector<double> seconds;
 };
 
 // One call of each a round, after one that is not counted: it touches the memory.
-std::vector<OpRow> measure(const ops::ConvShape& shape, ops::Pass pass, const Implementations& chosen, int rounds) {
+std::vector<OpRow> measure(const ops::ConvShape& shape, ops::Pass pass, const Implementations& chosen, bool onednn,
+                           int rounds) {
   const Tensors tensors(shape);
   ops::AlignedFloats memory;
   std::vector<OpRow> rows;
   for (const ops::ConvAlgorithm* it : chosen) {
-    if (it->takes(shape, pass)) rows.push_back({it, it->cost(shape, pass).workspace, {}});
+    if (!it->takes(shape, pass)) continue;
+    const int64_t size = it->cost(shape, pass).workspace;
+    memory.grow(size / 4 + 1);
+    const auto run = [=, &tensors, &memory] {
+      it->run(shape, pass, tensors.all, {reinterpret_cast<std::byte*>(memory.data()), static_cast<std::size_t>(size)});
+    };
+    rows.push_back({std::string(it->name()), "trireme", size, run, {}});
   }
-  for (const OpRow& row : rows) memory.grow(row.workspace / 4 + 1);
+  for (const std::string_view algorithm : bench::kOneDnnAlgorithms) {
+    if (!onednn) break;
+    const std::shared_ptr<bench::OneDnnConv> it = bench::make_onednn_conv(shape, pass, algorithm);
+    if (it != nullptr) rows.push_back({std::string(algorithm), "onednn", it->workspace(), [it] { it->run(); }, {}});
+  }
   for (int round = -1; round < rounds; ++round) {
     for (OpRow& row : rows) {
       const double begin = now_seconds();
-      row.implementation->run(shape, pass, tensors.all,
-                              {reinterpret_cast<std::byte*>(memory.data()), static_cast<std::size_t>(row.workspace)});
+      row.run();
       if (round >= 0) row.seconds.push_back(now_seconds() - begin);
     }
   }
+  for (OpRow& row : rows) row.run = nullptr;  // it points into this function
   return rows;
 }
 
@@ -79,18 +93,18 @@ void print_row(const OpRow& row, const ops::ConvShape& shape, ops::Pass pass, in
                                       {"pass", ops::name(pass)},
                                       {"shape", ops::text_of(shape)},
                                       {"layers", layers},
-                                      {"implementation", row.implementation->name()},
+                                      {"implementation", row.implementation},
                                       {"us_p50", p50 * 1e6},
                                       {"gflops", gflops},
                                       {"of_peak", gflops / peak},
                                       {"bytes_workspace", row.workspace},
                                       {"threads", ops::threads()},
                                       {"instructions", ops::instruction_set()},
-                                      {"peer", "trireme"}};
+                                      {"peer", row.peer}};
     fmt::print("{}\n", line.dump());
   } else {
-    fmt::print("{:<38} {:<8} {:<10} {:>10.1f} {:>9.1f} {:>7.2f} {:>10}\n", ops::text_of(shape), ops::name(pass),
-               row.implementation->name(), p50 * 1e6, gflops, gflops / peak,
+    fmt::print("{:<38} {:<8} {:<27} {:>10.1f} {:>9.1f} {:>7.2f} {:>10}\n", ops::text_of(shape), ops::name(pass),
+               (row.peer == "trireme" ? "" : row.peer + " ") + row.implementation, p50 * 1e6, gflops, gflops / peak,
                format_size(static_cast<std::uint64_t>(row.workspace)));
   }
   std::fflush(stdout);
@@ -131,32 +145,37 @@ void run_ops(const CLI::App& command, const OpsBenchFlags& flags) {
   if (!flags.threads.empty()) ops::set_threads(static_cast<int>(parse_integer(flags.threads, "--threads", 1, 1024)));
   const auto rounds = static_cast<int>(parse_integer(flags.rounds, "--rounds", 1, 1000));
   const Implementations chosen = implementations_of(flags);
+  for (const std::string& peer : flags.peers) {
+    if (peer != "onednn") throw ConfigError(fmt::format("--peers: no '{}'; there is onednn", clipped(peer)));
+  }
   const auto shapes = shapes_of(flags);
   const double peak = ops::measure_peak() * ops::threads() * 1e-9;
   if (!flags.json) {
     fmt::print(
         "convolution on {} thread{} of {}, peak {:.0f} GFLOP/s; median of {} rounds in turns; speeds count the "
-        "definition's operations\n{:<38} {:<8} {:<10} {:>10} {:>9} {:>7} {:>10}\n",
+        "definition's operations\n{:<38} {:<8} {:<27} {:>10} {:>9} {:>7} {:>10}\n",
         ops::threads(), ops::threads() == 1 ? "" : "s", ops::instruction_set(), peak, rounds, "shape", "pass",
         "implements", "us", "GFLOP/s", "of peak", "workspace");
   }
-  double best = 0, flops = 0;  // of all layers, each by the fastest
+  double flops = 0;
+  std::map<std::string, double> best;  // of all layers, each by its peer's fastest; seconds
   for (const auto& [layers, shape] : shapes) {
     for (const ops::Pass pass : ops::kPasses) {
-      const auto rows = measure(shape, pass, chosen, rounds);
-      double least = 0;
-      for (const OpRow& row : rows) {
+      std::map<std::string, double> least;
+      for (const OpRow& row : measure(shape, pass, chosen, !flags.peers.empty(), rounds)) {
         print_row(row, shape, pass, layers, peak, flags.json);
         const double p50 = bench::median(row.seconds);
-        least = least == 0 ? p50 : std::min(least, p50);
+        double& kept = least.try_emplace(row.peer, p50).first->second;
+        kept = std::min(kept, p50);
       }
-      best += layers * least;
-      if (least > 0) flops += layers * shape.flops();
+      for (const auto& [peer, seconds] : least) best[peer] += layers * seconds;
+      flops += layers * shape.flops();
     }
   }
-  if (!flags.json && best > 0) {
-    fmt::print("all layers and passes, each by the fastest: {:.1f} ms, {:.0f} GFLOP/s, {:.2f} of the peak\n",
-               best * 1e3, flops / best * 1e-9, flops / best * 1e-9 / peak);
+  for (const auto& [peer, seconds] : best) {
+    if (flags.json) break;
+    fmt::print("all layers and passes, each by {}'s fastest: {:.1f} ms, {:.0f} GFLOP/s, {:.2f} of the peak\n", peer,
+               seconds * 1e3, flops / seconds * 1e-9, flops / seconds * 1e-9 / peak);
   }
 }
 
@@ -173,6 +192,7 @@ void add_bench_ops(CLI::App& app) {
       ->add_option("--implementations", flags->implementations,
                    "Only these: direct, im2col, winograd2, winograd4, fft (default: all but direct)")
       ->delimiter(',');
+  command->add_option("--peers", flags->peers, "Also measure onednn, in its own layouts")->delimiter(',');
   command->add_option("--threads", flags->threads, "Default: as many as OpenMP takes");
   command->add_option("--rounds", flags->rounds, "How often each has its turn")->capture_default_str();
   command->add_flag("--json", flags->json, "One JSON object a line");
