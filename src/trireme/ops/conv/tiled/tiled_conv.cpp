@@ -9,7 +9,7 @@ namespace {
 
 // Slots of an element of a transform, real or complex, with its way through the cache.
 constexpr double kRealTransform = 8;
-constexpr double kComplexTransform = 20;
+constexpr double kComplexTransform = 30;
 constexpr double kFilterTouches = 2;  // transformed filters or their sums are written and read
 
 }  // namespace
