@@ -12,8 +12,8 @@ struct Exit {
 };
 
 // What `bench` measures besides collectives: commands of their own, `bench-ps` and so on, and those that need LibTorch.
-inline constexpr std::array<std::string_view, 6> kOwnBenchmarks{"ps",    "ps-soak", "codec",
-                                                                "equal", "predict", "simulate"};
+inline constexpr std::array<std::string_view, 7> kOwnBenchmarks{"ps",      "ps-soak",  "codec", "equal",
+                                                                "predict", "simulate", "ops"};
 inline constexpr std::array<std::string_view, 3> kTorchBenchmarks{"ddp", "learning", "parallel"};
 
 // Adds the subcommand's options to `app`; the callback runs when it was chosen. Errors are thrown, never printed.
@@ -31,6 +31,7 @@ void add_serve(CLI::App& app);           // serve.cpp
 void add_bench(CLI::App& app);           // bench.cpp, bench/worker.cpp
 void add_bench_ps(CLI::App& app);        // bench_ps.cpp, bench_ps_worker.cpp
 void add_bench_codec(CLI::App& app);     // bench_codec.cpp
+void add_bench_ops(CLI::App& app);       // bench_ops.cpp, bench/zoo_convs.cpp
 void add_bench_predict(CLI::App& app);   // bench_predict.cpp, bench/predict_calls.cpp
 void add_bench_equal(CLI::App& app);     // bench_equal.cpp
 void add_bench_simulate(CLI::App& app);  // bench_simulate.cpp, bench/simulate_cases.cpp

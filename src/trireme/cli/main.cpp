@@ -73,6 +73,7 @@ int main(int argc, char** argv) try {
   trireme::cli::add_bench(app);
   trireme::cli::add_bench_ps(app);
   trireme::cli::add_bench_codec(app);
+  trireme::cli::add_bench_ops(app);
   trireme::cli::add_bench_simulate(app);
   trireme::cli::add_bench_predict(app);
   trireme::cli::add_bench_equal(app);

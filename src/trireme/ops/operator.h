@@ -18,7 +18,8 @@ constexpr std::string_view name(Pass pass) {
 struct OpCost {
   double multiplications = 0;
   double additions = 0;
-  double bytes = 0;       // read and written once each, with what goes through the workspace
+  double slots = 0;       // of multiply-and-add in the vector units: lanes without work, and additions alone, count
+  double bytes = 0;       // read and written, with what of the workspace does not stay in cache
   int64_t workspace = 0;  // bytes
 };
 

@@ -1,4 +1,5 @@
-// `trireme explain`: the rounds of an algorithm, or the chart of a pipeline, as text or as a page for the browser.
+// `trireme explain`: the rounds of an algorithm, the chart of a pipeline, or the steps of an operator, as text or as a
+// page for the browser.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include "trireme/base/text/text.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/explain/explain_auto.h"
+#include "trireme/cli/explain/explain_conv.h"
 #include "trireme/cli/explain/explain_pipeline.h"
 #include "trireme/cli/output_file.h"
 #include "trireme/cli/terminal.h"
@@ -38,6 +40,7 @@ struct ExplainOptions {
   bool deterministic = false;
   bool json = false;  // of auto and pipelines
   PipelineQuestion pipeline;
+  ConvQuestion conv;
 };
 
 constexpr const char* kDrawing[] = {"--count", "--html", "--full"};
@@ -68,6 +71,7 @@ const Algorithm& choose(const ExplainOptions& options) {
     if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) names.push_back(algorithm.name);
   }
   names.push_back("auto");
+  names.push_back("conv");
   std::vector<std::string> pipelines;
   for (const pipelines::PipelineKind& kind : pipelines::kinds()) {
     pipelines.push_back(fmt::format("{}{}", kPipelinePrefix, kind.name));
@@ -167,9 +171,25 @@ void ask_pipeline(const CLI::App& command, const ExplainOptions& options) {
   if (html) write_page(options.html, page, "point at a micro-batch to follow it");
 }
 
+void ask_conv(const CLI::App& command, const ExplainOptions& options) {
+  refuse(command, kCollective, "an operator; it belongs to collectives");
+  refuse(command, kAuto, "an operator; it belongs to auto");
+  refuse(command, kPipelineFlags, "an operator; it belongs to pipeline:NAME");
+  refuse(command, kJson, "an operator; it belongs to auto and to pipelines");
+  if (options.full) throw ConfigError("--full: has no meaning with an operator");
+  const bool html = !options.html.empty();
+  const std::string page = explain_conv(options.conv, html);
+  if (html) write_page(options.html, page, "the steps from top to bottom");
+}
+
 void explain(const CLI::App& command, const ExplainOptions& options) {
   if (command.count("--html") > 0 && options.algorithm != "auto") check_output(options.html, "--html");
-  if (options.algorithm.starts_with(kPipelinePrefix)) return ask_pipeline(command, options);
+  if (options.algorithm.starts_with(kPipelinePrefix)) {
+    refuse(command, kConvFlags, "a pipeline; it belongs to conv");
+    return ask_pipeline(command, options);
+  }
+  if (options.algorithm == "conv") return ask_conv(command, options);
+  refuse(command, kConvFlags, "what is no operator; it belongs to conv");
   refuse(command, kPipelineFlags, "an algorithm of a collective; it belongs to pipeline:NAME");
   if (options.algorithm == "auto") return ask_auto(command, options);
   refuse(command, kAuto, "an algorithm; it belongs to auto");
@@ -190,10 +210,11 @@ void explain(const CLI::App& command, const ExplainOptions& options) {
 
 void add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
-  CLI::App* command = app.add_subcommand("explain", "Show the rounds of an algorithm, or the chart of a pipeline");
+  CLI::App* command = app.add_subcommand(
+      "explain", "Show the rounds of an algorithm, the chart of a pipeline, or the steps of an operator");
   command
       ->add_option("algorithm", options->algorithm,
-                   "Its name, as `trireme check` lists them; auto: which would be picked; or pipeline:1f1b")
+                   "Its name, as `trireme check` lists them; auto: which would be picked; pipeline:1f1b; or conv")
       ->required();
   command->add_option("-n,--ranks,--workers,--nproc-per-node", options->ranks, "Ranks (default 4)");
   command->add_option("--collective", options->collective, "Default: all-reduce, or the first that has the algorithm");
@@ -207,6 +228,7 @@ void add_explain(CLI::App& app) {
   command->add_flag("--deterministic", options->deterministic, "auto: only sums in canonical order");
   command->add_flag("--json", options->json, "auto and pipelines: one JSON object");
   add_pipeline_flags(*command, options->pipeline);
+  add_conv_flags(*command, options->conv);
   command->callback([options, command] { explain(*command, *options); });
 }
 

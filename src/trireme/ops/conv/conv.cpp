@@ -39,7 +39,7 @@ void check(const ConvShape& shape) {
 }
 
 std::span<const ConvAlgorithm* const> conv_algorithms() {
-  static const std::array<const ConvAlgorithm*, 1> all{&direct_conv()};
+  static const std::array all{&direct_conv(), &im2col_conv(), &winograd2_conv(), &winograd4_conv(), &fft_conv()};
   return all;
 }
 

@@ -25,6 +25,8 @@ void each_place(const ConvShape& shape, int64_t n, int64_t p, int64_t q, int64_t
   }
 }
 
+constexpr double kSlots = 60;  // of a product in f64, one at a time
+
 int64_t weight_at(const ConvShape& shape, int64_t k, int64_t c, int64_t r, int64_t s) {
   return ((k * (shape.in_channels / shape.groups) + c) * shape.kernel[0] + r) * shape.kernel[1] + s;
 }
@@ -39,6 +41,7 @@ class Direct final : public ConvAlgorithm {
     const double products = shape.flops() / 2;
     return {.multiplications = products,
             .additions = products,
+            .slots = kSlots * products,
             .bytes = 4.0 * static_cast<double>(shape.input_size() + shape.output_size() + shape.weight_size())};
   }
 

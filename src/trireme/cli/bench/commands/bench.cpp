@@ -146,7 +146,7 @@ void add_bench(CLI::App& app) {
   command
       ->add_option("NAME", flags->what,
                    "The collective: all-reduce, broadcast, barrier, …; or ps, ps-soak, codec, ddp, learning, parallel, "
-                   "simulate, predict, equal")
+                   "simulate, predict, equal, ops")
       ->required();
   command->add_option("-n,--ranks,--workers,--nproc-per-node", flags->ranks, "Ranks on this host")
       ->capture_default_str();
