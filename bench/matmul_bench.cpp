@@ -5,6 +5,7 @@
 // OPENBLAS_CORETYPE=SkylakeX or Haswell sets it right.
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,10 +13,6 @@
 #include <random>
 #include <string>
 #include <vector>
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #include "trireme/ops/instruction_set.h"
 #include "trireme/ops/matmul/matmul.h"
@@ -40,9 +37,7 @@ double now() { return std::chrono::duration<double>(std::chrono::steady_clock::n
 int main(int argc, char** argv) {
   const int team = argc > 1 ? std::atoi(argv[1]) : 1, rounds = argc > 2 ? std::atoi(argv[2]) : 9;
   if (argc > 3) trireme::ops::set_instruction_set(argv[3]);
-#ifdef _OPENMP
   omp_set_num_threads(team);
-#endif
   void* library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_GLOBAL);
   const auto sgemm = library ? reinterpret_cast<Sgemm>(dlsym(library, "cblas_sgemm")) : nullptr;
   if (sgemm != nullptr) {
