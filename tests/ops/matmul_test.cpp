@@ -15,7 +15,7 @@
 #include "trireme/ops/matmul/algorithms.h"
 #include "trireme/ops/matmul/kernels.h"
 
-namespace trireme::ops {
+namespace trireme::ops::matmul_test {
 namespace {
 
 std::vector<float> noise(int64_t count, std::mt19937& random) {
@@ -191,4 +191,4 @@ TEST(Matmul, TheListHasNames) {
 }
 
 }  // namespace
-}  // namespace trireme::ops
+}  // namespace trireme::ops::matmul_test

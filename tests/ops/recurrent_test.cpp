@@ -14,7 +14,7 @@
 #include "trireme/base/error.h"
 #include "trireme/ops/instruction_set.h"
 
-namespace trireme::ops {
+namespace trireme::ops::recurrent_test {
 namespace {
 
 using Numbers = std::vector<double>;
@@ -336,4 +336,4 @@ TEST(RecurrentOptional, EmptyBatchAndBadShapes) {
 }
 
 }  // namespace
-}  // namespace trireme::ops
+}  // namespace trireme::ops::recurrent_test

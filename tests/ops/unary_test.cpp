@@ -10,7 +10,7 @@
 
 #include "trireme/ops/instruction_set.h"
 
-namespace trireme::ops {
+namespace trireme::ops::unary_test {
 namespace {
 
 double exact(Unary function, double x) {
@@ -85,4 +85,4 @@ TEST(Unary, EndsOfTheLine) {
 }
 
 }  // namespace
-}  // namespace trireme::ops
+}  // namespace trireme::ops::unary_test
