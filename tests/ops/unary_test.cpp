@@ -70,18 +70,22 @@ TEST(Unary, EndsOfTheLine) {
   const float infinite = std::numeric_limits<float>::infinity();
   const std::vector<float> x{infinite, -infinite, NAN, 0, -0.0f};
   std::vector<float> y(5);
-  apply(Unary::exp, x.data(), 5, y.data());
-  EXPECT_EQ(y[0], infinite);
-  EXPECT_EQ(y[1], 0);
-  EXPECT_TRUE(std::isnan(y[2]));
-  EXPECT_EQ(y[3], 1);
-  for (const Unary function : {Unary::sigmoid, Unary::tanh, Unary::erf}) {
-    apply(function, x.data(), 5, y.data());
-    EXPECT_EQ(y[0], 1);
-    EXPECT_EQ(y[1], function == Unary::sigmoid ? 0 : -1);
-    EXPECT_TRUE(std::isnan(y[2])) << static_cast<int>(function);
-    EXPECT_EQ(y[3], function == Unary::sigmoid ? 0.5f : 0);
+  for (const std::string& set : instruction_sets()) {
+    set_instruction_set(set);
+    apply(Unary::exp, x.data(), 5, y.data());
+    EXPECT_EQ(y[0], infinite);
+    EXPECT_EQ(y[1], 0);
+    EXPECT_TRUE(std::isnan(y[2])) << set;
+    EXPECT_EQ(y[3], 1);
+    for (const Unary function : {Unary::sigmoid, Unary::tanh, Unary::erf}) {
+      apply(function, x.data(), 5, y.data());
+      EXPECT_EQ(y[0], 1);
+      EXPECT_EQ(y[1], function == Unary::sigmoid ? 0 : -1);
+      EXPECT_TRUE(std::isnan(y[2])) << set << " " << static_cast<int>(function);
+      EXPECT_EQ(y[3], function == Unary::sigmoid ? 0.5f : 0);
+    }
   }
+  set_instruction_set("auto");
 }
 
 }  // namespace

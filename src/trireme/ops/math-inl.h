@@ -21,11 +21,37 @@ HWY_INLINE V32 power_of_two(hn::Vec<I32> n) {
   return hn::BitCast(F32(), hn::ShiftLeft<23>(hn::Add(n, hn::Set(I32(), 127))));
 }
 
-// eˣ: x = n·ln 2 + r, a polynomial of r in [−ln 2 / 2, ln 2 / 2], times 2ⁿ in two steps, for n may be −150.
+// The larger and the smaller of two, x where it is not a number.
+HWY_INLINE V32 at_least(float least, V32 x) {
+  const auto y = hn::Max(constant(least), x);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSE4
+  return y;  // the second where one is none
+#else
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+#endif
+}
+HWY_INLINE V32 at_most(float most, V32 x) {
+  const auto y = hn::Min(constant(most), x);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_SSE4
+  return y;
+#else
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
+#endif
+}
+
+// x·2ⁿ, −150 ≤ n ≤ 128, a whole number.
+HWY_INLINE V32 scaled(V32 x, V32 n) {
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+  return V32{_mm512_scalef_ps(x.raw, n.raw)};
+#else
+  const auto whole = hn::ConvertTo(I32(), n), half = hn::ShiftRight<1>(whole);  // one step would leave the exponents
+  return hn::Mul(hn::Mul(x, power_of_two(half)), power_of_two(hn::Sub(whole, half)));
+#endif
+}
+
+// eˣ: x = n·ln 2 + r, a polynomial of r in [−ln 2 / 2, ln 2 / 2], times 2ⁿ. Beyond −104 and 89 it is 0 and infinite.
 HWY_INLINE V32 exp(V32 x) {
-  const auto number = x;
-  // Beyond these the result is 0 or infinite.
-  x = hn::Min(hn::Max(x, constant(-104.0f)), constant(89.0f));
+  x = at_most(89.0f, at_least(-104.0f, x));
   const auto n = hn::Round(hn::Mul(x, constant(1.442695041f)));
   auto r = hn::NegMulAdd(n, constant(0.693145752f), x);
   r = hn::NegMulAdd(n, constant(1.42860677e-6f), r);
@@ -36,10 +62,7 @@ HWY_INLINE V32 exp(V32 x) {
   p = hn::MulAdd(p, r, constant(4.99999851e-1f));
   p = hn::MulAdd(p, r, constant(1.0f));
   p = hn::MulAdd(p, r, constant(1.0f));
-  const auto whole = hn::ConvertTo(I32(), n);
-  const auto half = hn::ShiftRight<1>(whole);
-  p = hn::Mul(hn::Mul(p, power_of_two(half)), power_of_two(hn::Sub(whole, half)));
-  return hn::IfThenElse(hn::IsNaN(number), number, p);
+  return scaled(p, n);
 }
 
 // Below −88.7, where the exact result is no normal number any more, 0.
