@@ -1,4 +1,4 @@
-#include "trireme/ops/unary.h"
+#include "trireme/ops/elementwise/unary.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
-#include "trireme/ops/unary.h"
+#include "trireme/ops/elementwise/unary.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "trireme/ops/unary_kernels.cpp"
+#define HWY_TARGET_INCLUDE "trireme/ops/elementwise/unary_kernels.cpp"
 #include "trireme/base/targets.h"
 // After targets.h.
 #include "trireme/ops/math-inl.h"
