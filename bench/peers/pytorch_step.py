@@ -15,7 +15,7 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-VOCABULARY = 10000
+VOCABULARY = 256
 
 
 class LeNet(nn.Module):

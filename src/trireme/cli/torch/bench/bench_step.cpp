@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "trireme/base/dtype.h"
 #include "trireme/base/error.h"
 #include "trireme/base/text/nearest.h"
 #include "trireme/base/text/size.h"
@@ -30,7 +31,7 @@ struct StepBenchOptions {
   bool json = false;
 };
 
-constexpr std::array<std::string_view, 2> kPrecisions{"f32", "bf16"};
+const std::array<std::string_view, 2> kPrecisions{name(DType::f32), name(DType::bf16)};
 
 struct KnownModel {
   std::string_view name;

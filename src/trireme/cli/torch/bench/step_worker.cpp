@@ -20,7 +20,7 @@
 namespace trireme::cli {
 namespace {
 
-constexpr std::int64_t kVocabulary = 10000;
+constexpr std::int64_t kVocabulary = 256;
 
 // The data that bench/peers/pytorch_step.py uses too.
 models::Shape data_shape(const StepJob& job) {
