@@ -12,6 +12,7 @@
 #include "trireme/grad/data_parallel.h"
 #include "trireme/nn/layers.h"
 #include "trireme/nn/locally_connected.h"
+#include "trireme/optimize.h"
 #include "trireme/parallel/pipeline/pipeline.h"
 #include "trireme/parallel/shard/sharded_net.h"
 #include "trireme/parallel/tensor/maps.h"

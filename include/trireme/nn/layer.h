@@ -8,6 +8,8 @@
 #include <memory>
 #include <utility>
 
+#include "trireme/operators/epilogue.h"
+
 namespace trireme::nn {
 
 struct Split {
@@ -29,7 +31,9 @@ class Layer {
   // The copy keeps alive what runs, should it be replaced while it does.
   torch::Tensor compute(const torch::Tensor& input) {
     auto split = split_;
-    return split ? split->forward(input) : plain(input);
+    if (!split) return plain(input);
+    const operators::Unasked parts;
+    return split->forward(input);
   }
 
  private:

@@ -14,7 +14,7 @@ struct Exit {
 // What `bench` measures besides collectives: commands of their own, `bench-ps` and so on, and those that need LibTorch.
 inline constexpr std::array<std::string_view, 7> kOwnBenchmarks{"ps",      "ps-soak",  "codec", "equal",
                                                                 "predict", "simulate", "ops"};
-inline constexpr std::array<std::string_view, 3> kTorchBenchmarks{"ddp", "learning", "parallel"};
+inline constexpr std::array<std::string_view, 4> kTorchBenchmarks{"ddp", "learning", "parallel", "step"};
 
 // Adds the subcommand's options to `app`; the callback runs when it was chosen. Errors are thrown, never printed.
 using Command = void (*)(CLI::App& app);

@@ -4,6 +4,8 @@
 #include "trireme/models/zoo.h"
 #include "trireme/nn/dropout.h"
 #include "trireme/nn/layers.h"
+#include "trireme/operators/epilogue.h"
+#include "trireme/operators/pooling.h"
 
 namespace trireme::models {
 namespace {
@@ -43,8 +45,8 @@ class AlexNet : public ChainModel {
       auto conv = convs_->ptr<nn::Conv2dImpl>(i);
       const std::int64_t pool = i == 2 || i == 3 ? 0 : image_small_ ? 2 : 3;
       add_piece("features." + std::to_string(i), {conv}, [=](torch::Tensor x) {
-        x = relu_inplace(conv->forward(x));
-        return pool > 0 ? torch::max_pool2d(x, pool, 2) : x;
+        if (pool > 0) return operators::relu_max_pool(conv->forward(x), pool, 2);
+        return operators::with_epilogue([&] { return conv->forward(x); }, {.relu = true});
       });
     }
     add_piece("fc1", {fc1},

@@ -11,6 +11,8 @@
 #include "trireme/models/zoo.h"
 #include "trireme/nn/dropout.h"
 #include "trireme/nn/layers.h"
+#include "trireme/operators/attention.h"
+#include "trireme/operators/rows.h"
 
 namespace trireme::models {
 namespace {
@@ -52,7 +54,7 @@ class Block : public torch::nn::Module {
     return x + dropout_->forward(attended_->forward(attend(norm1_->forward(x))));
   }
   torch::Tensor feed_forward(const torch::Tensor& x) {
-    return x + dropout_->forward(down_->forward(torch::gelu(up_->forward(norm2_->forward(x)))));
+    return x + dropout_->forward(down_->forward(operators::gelu(up_->forward(norm2_->forward(x)))));
   }
 
   std::vector<std::shared_ptr<torch::nn::Module>> attention_modules() const {
@@ -65,8 +67,13 @@ class Block : public torch::nn::Module {
  private:
   torch::Tensor attend(const torch::Tensor& x) {
     std::int64_t n = x.size(0), length = x.size(1), width = x.size(2), each = width / heads_;
-    // [3, n, heads, length, each]; where the layer is split by heads, only some of them are here.
-    auto qkv = qkv_->forward(x).view({n, length, 3, -1, each}).permute({2, 0, 3, 1, 4});
+    // Where the layer is split by heads, only some of them are here.
+    auto together = qkv_->forward(x).view({n, length, 3, -1, each});
+    if (!qkv_->split() && operators::takes_attention(together)) {
+      const bool rests = dropout_->rests();
+      return operators::attention(together, rests ? 0 : dropout_->probability(), rests ? 0 : nn::next_random());
+    }
+    auto qkv = together.permute({2, 0, 3, 1, 4});  // [3, n, heads, length, each]
     auto query = qkv.select(0, 0) * (1 / std::sqrt(static_cast<double>(each)));
     auto scores = torch::matmul(query, qkv.select(0, 1).transpose(-2, -1));
     // True where a place must not look.

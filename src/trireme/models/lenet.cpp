@@ -3,6 +3,7 @@
 #include "trireme/models/options.h"
 #include "trireme/models/zoo.h"
 #include "trireme/nn/layers.h"
+#include "trireme/operators/pooling.h"
 
 namespace trireme::models {
 namespace {
@@ -25,7 +26,7 @@ class LeNet : public ChainModel {
     auto fc3 = register_module("fc3", Linear(84, shape.classes));
     for (auto& [name, conv] : {std::pair{"conv1", conv1}, {"conv2", conv2}}) {
       add_piece(name, {conv},
-                [conv = conv](torch::Tensor x) { return torch::max_pool2d(relu_inplace(conv->forward(x)), 2); });
+                [conv = conv](torch::Tensor x) { return operators::relu_max_pool(conv->forward(x), 2, 2); });
     }
     add_piece("fc1", {fc1}, [=](torch::Tensor x) { return relu_inplace(fc1->forward(x.flatten(1))); });
     add_piece("fc2", {fc2}, [=](torch::Tensor x) { return relu_inplace(fc2->forward(x)); });

@@ -6,6 +6,7 @@
 #include "trireme/models/zoo.h"
 #include "trireme/nn/layers.h"
 #include "trireme/nn/locally_connected.h"
+#include "trireme/operators/pooling.h"
 
 namespace trireme::models {
 namespace {
@@ -35,7 +36,7 @@ class LocalCnn : public ChainModel {
     auto fc = register_module("fc", nn::Linear(width / 2 * places[0] * places[1], shape.classes));
     for (auto& [place, conv] : {std::pair{"conv1", conv1}, {"conv2", conv2}}) {
       add_piece(place, {conv},
-                [conv = conv](torch::Tensor x) { return torch::max_pool2d(relu_inplace(conv->forward(x)), 2); });
+                [conv = conv](torch::Tensor x) { return operators::relu_max_pool(conv->forward(x), 2, 2); });
     }
     for (auto& [place, layer] : {std::pair{"local1", local1}, {"local2", local2}}) {
       add_piece(place, {layer}, [layer = layer](torch::Tensor x) { return relu_inplace(layer->forward(x)); });

@@ -1,5 +1,8 @@
 #include "trireme/models/residual.h"
 
+#include "trireme/operators/epilogue.h"
+#include "trireme/operators/pooling.h"
+
 namespace trireme::models {
 
 nn::Conv2d plain_conv(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride) {
@@ -10,12 +13,16 @@ nn::Conv2d stem_conv(const Image& image, std::int64_t width) {
   return image.small() ? plain_conv(image.channels, width, 3) : plain_conv(image.channels, width, 7, 2);
 }
 
-torch::Tensor pool_stem(const torch::Tensor& x) { return torch::max_pool2d(x, 3, 2, 1); }
+torch::Tensor pool_stem(const torch::Tensor& x) { return operators::relu_max_pool(x, 3, 2, 1); }
+
+torch::Tensor norm_relu(nn::BatchNorm2d norm, const torch::Tensor& x, const torch::Tensor& skip) {
+  return operators::with_epilogue([&] { return norm->forward(x); }, {.add = skip, .relu = true});
+}
 
 nn::Piece first_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm) {
   return {name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
             auto x = values[0];
-            values[0] = relu_inplace(norm->forward(conv->forward(x)));
+            values[0] = norm_relu(norm, conv->forward(x));
             values.push_back(x);
             return values;
           }};
@@ -23,7 +30,7 @@ nn::Piece first_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm
 
 nn::Piece middle_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm) {
   return {name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
-            values[0] = relu_inplace(norm->forward(conv->forward(values[0])));
+            values[0] = norm_relu(norm, conv->forward(values[0]));
             return values;
           }};
 }
@@ -31,10 +38,9 @@ nn::Piece middle_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNor
 nn::Piece last_of_block(const std::string& name, nn::Conv2d conv, nn::BatchNorm2d norm,
                         const std::vector<std::shared_ptr<torch::nn::Module>>& others, Shortcut shortcut) {
   nn::Piece piece{name, {conv.ptr(), norm.ptr()}, [=](nn::Values values) mutable {
-                    auto y = norm->forward(conv->forward(values[0]));
-                    y += shortcut ? shortcut(values.back()) : values.back();
+                    auto y = conv->forward(values[0]);
+                    values[0] = norm_relu(norm, y, shortcut ? shortcut(values.back()) : values.back());
                     values.pop_back();
-                    values[0] = relu_inplace(y);
                     return values;
                   }};
   piece.modules.insert(piece.modules.end(), others.begin(), others.end());

@@ -18,7 +18,10 @@ nn::Conv2d plain_conv(std::int64_t in, std::int64_t out, std::int64_t kernel, st
 
 // conv1: 3x3 for small images; 7x7 with stride 2, to be followed by pool_stem(), for others.
 nn::Conv2d stem_conv(const Image& image, std::int64_t width);
-torch::Tensor pool_stem(const torch::Tensor& x);
+torch::Tensor pool_stem(const torch::Tensor& x);  // and ReLU; may change x
+
+// relu(norm(x) + skip), in one pass where that can be; `skip` may be undefined.
+torch::Tensor norm_relu(nn::BatchNorm2d norm, const torch::Tensor& x, const torch::Tensor& skip = {});
 
 // The piece of a block that ends in a convolution and its normalization. The first of a block sends what it was given
 // along as a skip connection; the last adds it, through `shortcut`.
@@ -42,8 +45,8 @@ class ResidualNet : public ChainModel {
     auto conv1 = register_module("conv1", stem_conv(image, width));
     auto bn1 = register_module("bn1", nn::BatchNorm2d(width));
     add_piece("conv1", {conv1, bn1}, [=, small = image.small()](torch::Tensor x) {
-      x = relu_inplace(bn1->forward(conv1->forward(x)));
-      return small ? x : pool_stem(x);
+      x = conv1->forward(x);
+      return small ? norm_relu(bn1, x) : pool_stem(bn1->forward(x));
     });
     std::int64_t in = width;
     for (std::size_t stage = 0; stage < kStages; ++stage) {

@@ -4,6 +4,10 @@
 #include <map>
 #include <set>
 
+#include "trireme/nn/layers.h"
+#include "trireme/operators/epilogue.h"
+#include "trireme/operators/pooling.h"
+
 namespace trireme::nn {
 namespace {
 
@@ -56,12 +60,44 @@ bool has_matrix(const torch::nn::Module& module) {
   return std::any_of(parameters.begin(), parameters.end(), [](const auto& tensor) { return tensor.dim() > 1; });
 }
 
+bool is_relu(const torch::nn::Module& module) { return module.as<torch::nn::ReLUImpl>() != nullptr; }
+
+// Whose output is new, so that what follows may change it.
+bool has_new_output(const torch::nn::Module& module) {
+  return module.as<torch::nn::Conv2dImpl>() || module.as<torch::nn::LinearImpl>() || module.as<BatchNorm2dImpl>() ||
+         module.as<torch::nn::BatchNorm2dImpl>();
+}
+
+// Null where it is not one of equal sides that LibTorch or we can do after ReLU.
+const torch::nn::MaxPool2dOptions* plain_pool(const torch::nn::Module& module) {
+  const auto* ours = module.as<MaxPool2dImpl>();
+  const auto* pool = module.as<torch::nn::MaxPool2dImpl>();
+  if (!pool || (ours && ours->split()) || pool->options.ceil_mode()) return nullptr;
+  const auto same = [](const torch::ExpandingArray<2>& side) { return (*side)[0] == (*side)[1]; };
+  const auto& options = pool->options;
+  if (!same(options.kernel_size()) || !same(options.stride()) || !same(options.padding())) return nullptr;
+  return (*options.dilation())[0] == 1 && (*options.dilation())[1] == 1 ? &options : nullptr;
+}
+
+// Module k, together with the ReLU and the pooling behind it where those can be one pass with it; returns the next.
+std::size_t compute(torch::nn::SequentialImpl& sequential, std::size_t k, std::size_t last, torch::Tensor& x) {
+  const auto layer = [&] { return (sequential.begin() + static_cast<std::ptrdiff_t>(k))->forward(x); };
+  if (k + 1 >= last || !is_relu(*sequential.ptr(k + 1)) || !has_new_output(*sequential.ptr(k))) {
+    x = layer();
+    return k + 1;
+  }
+  if (const auto* pool = k + 2 < last ? plain_pool(*sequential.ptr(k + 2)) : nullptr) {
+    x = operators::relu_max_pool(layer(), (*pool->kernel_size())[0], (*pool->stride())[0], (*pool->padding())[0]);
+    return k + 3;
+  }
+  x = operators::with_epilogue(layer, {.relu = true});
+  return k + 2;
+}
+
 // Modules first … last − 1.
 Piece piece_of(torch::nn::Sequential sequential, std::size_t first, std::size_t last, const std::string& prefix) {
   Piece piece{prefix + sequential->named_children()[first].key(), {}, [=](Values values) mutable {
-                for (std::size_t k = first; k < last; ++k) {
-                  values[0] = (sequential->begin() + static_cast<std::ptrdiff_t>(k))->forward(values[0]);
-                }
+                for (std::size_t k = first; k < last;) k = compute(*sequential, k, last, values[0]);
                 return values;
               }};
   for (std::size_t k = first; k < last; ++k) piece.modules.push_back(sequential->ptr(k));

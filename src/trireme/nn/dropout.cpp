@@ -1,5 +1,7 @@
 #include "trireme/nn/dropout.h"
 
+#include <ATen/CPUGeneratorImpl.h>
+
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -51,6 +53,11 @@ void set_random_state(const RandomState& state) {
 }
 
 }  // namespace
+
+std::uint64_t next_random() {
+  auto generator = generator_on(torch::kCPU);
+  return at::check_generator<at::CPUGeneratorImpl>(generator)->random64();
+}
 
 RandomScope::RandomScope(const RandomState& state) : before_(random_state()) { set_random_state(state); }
 RandomScope::~RandomScope() { set_random_state(before_); }

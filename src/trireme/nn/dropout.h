@@ -21,6 +21,9 @@ struct RandomState {
 };
 RandomState random_state();
 
+// The next of the calling thread's random numbers for the CPU.
+std::uint64_t next_random();
+
 // While it lives the calling thread draws on from `state`; afterwards from where it was.
 class RandomScope {
  public:
@@ -42,8 +45,10 @@ class DropoutImpl : public torch::nn::Module, public Layer {
   // The same for part `begin` … of a whole that is `size` along `dim`: what falls is what would fall of the whole.
   torch::Tensor part(const torch::Tensor& input, std::int64_t dim, std::int64_t begin, std::int64_t size);
 
- private:
+  double probability() const { return probability_; }
   bool rests() const { return !is_training() || probability_ == 0; }
+
+ private:
   torch::Tensor draw(torch::Tensor mask) const;
 
   double probability_;

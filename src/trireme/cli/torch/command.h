@@ -25,5 +25,6 @@ void add_profile(CLI::App& app);           // profile.cpp
 void add_bench_ddp(CLI::App& app);         // bench_ddp.cpp
 void add_bench_learning(CLI::App& bench);  // bench_learning.cpp, likewise
 void add_bench_parallel(CLI::App& bench);  // bench_parallel.cpp, a subcommand of bench
+void add_bench_step(CLI::App& bench);      // bench_step.cpp, likewise
 
 }  // namespace trireme::cli

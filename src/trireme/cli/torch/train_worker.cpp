@@ -15,6 +15,7 @@
 #include "trireme/net/join/environment.h"
 #include "trireme/net/join/key.h"
 #include "trireme/net/join/key_sources.h"
+#include "trireme/operators/optimize.h"
 #include "trireme/ps/wire/endpoint.h"
 #include "trireme/train/group/server_group.h"
 #include "trireme/train/group/world_group.h"
@@ -46,6 +47,17 @@ train::TrainOptions train_options(const TrainCommand& options) {
   return how;
 }
 
+// --print-ops, of the first worker, to standard error: standard output may be read by programs.
+void print_operators(const train::Workload& workload, const train::Config& config, int rank) {
+  if (!config.print_ops || rank != 0) return;
+  fmt::print(stderr, "{:<24} {:<9} {:<30} {:<8} {:<16} {:>12} {:>12}\n", "layer", "operator", "shape", "pass", "picked",
+             "predicted us", "measured us");
+  for (const auto& use : operators::uses(*workload.model)) {
+    fmt::print(stderr, "{:<24} {:<9} {:<30} {:<8} {:<16} {:>12.0f} {:>12.0f}\n", use.layer, use.operation, use.shape,
+               use.pass, use.picked, use.predicted_us, use.measured_us);
+  }
+}
+
 // Says how it ended, where this is the first worker.
 void report(const train::TrainResult& result, const train::Config& config, int rank, const TrainCommand& options) {
   if (rank == 0 || !result.summary.is_null()) {
@@ -73,6 +85,7 @@ void work(const train::Config& config, train::Workload& workload, Communicator& 
     world.abort(error.what());
     throw;
   }
+  print_operators(workload, config, world.rank());
   report(result, config, world.rank(), options);
 }
 
@@ -87,6 +100,7 @@ void work_with_servers(const train::Config& config, train::Workload& workload, C
     how.client = &client;
     result = train::train(config, workload, world, group, how);
   }
+  print_operators(workload, config, rank);
   report(result, config, rank, options);
 }
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "trireme/base/error.h"
+#include "trireme/base/files/atomic_file.h"
 #include "trireme/base/files/cache_folder.h"
 #include "trireme/base/text/json_file.h"
 
@@ -78,18 +79,18 @@ bool ConvCase::operator<(const ConvCase& other) const {
 }
 
 std::optional<ConvTimes> ConvMeasurements::find(const ConvCase& of) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto at = times_.find(of);
   return at == times_.end() ? std::nullopt : std::optional(at->second);
 }
 
 void ConvMeasurements::put(const ConvCase& of, ConvTimes times) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   times_[of] = std::move(times);
 }
 
 std::size_t ConvMeasurements::size() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return times_.size();
 }
 
@@ -102,14 +103,14 @@ void ConvMeasurements::load(const std::filesystem::path& path) {
   std::vector<std::pair<ConvCase, ConvTimes>> read;
   for (std::size_t i = 0; i < file.array(root / "cases").size(); ++i)
     read.push_back(read_case(file, root / "cases" / i));
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [of, times] : read) times_[of] = std::move(times);
 }
 
 void ConvMeasurements::save(const std::filesystem::path& path) const {
   nlohmann::ordered_json cases = nlohmann::ordered_json::array();
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const auto& [of, times] : times_) {
       nlohmann::ordered_json us;
       for (const auto& [algorithm, seconds] : times) us[algorithm] = seconds * 1e6;
@@ -123,7 +124,7 @@ void ConvMeasurements::save(const std::filesystem::path& path) const {
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
   if (error) throw Error(fmt::format("cannot write {}: {}", path.string(), error.message()));
-  write_text(path, nlohmann::ordered_json{{"format", kFormat}, {"cases", std::move(cases)}}.dump() + "\n");
+  write_atomically(path, nlohmann::ordered_json{{"format", kFormat}, {"cases", std::move(cases)}}.dump() + "\n");
 }
 
 std::filesystem::path conv_measurements_path() {

@@ -2,10 +2,10 @@
 #pragma once
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 
+#include "trireme/base/mutex.h"
 #include "trireme/ops/conv/conv.h"
 
 namespace trireme::ops {
@@ -35,8 +35,8 @@ class ConvMeasurements {
   void save(const std::filesystem::path& file) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<ConvCase, ConvTimes> times_;
+  mutable Mutex mutex_;
+  std::map<ConvCase, ConvTimes> times_ TRIREME_GUARDED_BY(mutex_);
 };
 
 // Under cache_folder(), by the kind of CPU.

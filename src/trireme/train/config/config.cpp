@@ -61,6 +61,10 @@ constexpr std::array kFields{
     Field{"train.trust", "--trust", "lars: share of a layer's norm a step may move it", &C::trust},
     Field{"train.clip", "--clip", "most norm of all gradients together (0: any)", &C::clip},
     Field{"train.autocast", "--autocast", "bf16 for products and convolutions, or none", &C::autocast},
+    Field{"train.ops", "--ops",
+          "operators on the CPU: auto takes for each layer what is measured fastest; libtorch; or reference, slow",
+          &C::ops},
+    Field{"train.op_memory", "--op-memory", "workspace one operator may use: 256M; or any", &C::op_memory},
     Field{"train.sync_batch_norm", "--sync-batch-norm", "batch normalization over all workers' samples",
           &C::sync_batch_norm},
     Field{"train.on_nan", "--on-nan", "stop or skip the step when a gradient is not finite", &C::on_nan},
@@ -117,6 +121,7 @@ constexpr std::array kFields{
     Field{"out.checkpoint_every", "--checkpoint-every", "steps between checkpoints (0: each epoch)",
           &C::checkpoint_every},
     Field{"out.log_every", "--log-every", "steps between lines of metrics.jsonl", &C::log_every},
+    Field{"out.print_ops", "--print-ops", "at the end, what each layer's operators ran", &C::print_ops},
     Field{"out.trace_steps", "--trace-steps", "steps in trace.json (0: no trace)", &C::trace_steps},
 };
 

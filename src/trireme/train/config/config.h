@@ -38,7 +38,7 @@ struct Config {
   double warmup = 0;
   std::int64_t reference_batch = 0;
   double clip = 0;
-  std::string autocast = "none", on_nan = "stop";
+  std::string autocast = "none", on_nan = "stop", ops = "auto", op_memory = "any";
   bool sync_batch_norm = false, deterministic = false;
   std::int64_t seed = 1;
   std::int64_t evals_per_epoch = 1;
@@ -65,6 +65,7 @@ struct Config {
   std::string out;
   std::int64_t keep_last = 2, checkpoint_every = 0, log_every = 50, trace_steps = 20;
   double target = 0;
+  bool print_ops = false;
 
   bool operator==(const Config&) const = default;
 };

@@ -176,6 +176,8 @@ void check(const Config& config) {
   one_of("--device", config.device, {"cpu", "cuda"});
   one_of("--on-nan", config.on_nan, {"stop", "skip"});
   one_of("--autocast", config.autocast, {"none", "bf16"});
+  one_of("--ops", config.ops, {"auto", "libtorch", "reference"});
+  if (config.op_memory != "any") parse_size(config.op_memory, "--op-memory");
   one_of("--exchange", config.exchange, {"auto", "background", "inline"});
   check_sizes(config);
   sync::parse_bucket_plan(config.bucket_plan);

@@ -10,8 +10,10 @@
 #include "trireme/base/cores.h"
 #include "trireme/base/error.h"
 #include "trireme/base/mutex.h"
+#include "trireme/base/text/size.h"
 #include "trireme/data/open.h"
 #include "trireme/net/emulated_network.h"
+#include "trireme/operators/optimize.h"
 
 namespace trireme::train {
 
@@ -31,7 +33,17 @@ std::shared_ptr<models::Model> build_model(const Config& config, const data::Sha
   static Mutex generator;
   MutexLock lock(generator);
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
-  return models::make_model(config.model, {shape.input, shape.outputs(), shape.text}, config.model_args);
+  auto model = models::make_model(config.model, {shape.input, shape.outputs(), shape.text}, config.model_args);
+  // What is chosen by measurement may differ from run to run in the order of its sums.
+  const bool fixed = config.deterministic && config.ops == "auto";
+  if (!fixed && config.ops != "libtorch") {
+    operators::optimize(
+        *model,
+        {.operators = operators::operators_of(config.ops),
+         .memory =
+             config.op_memory == "any" ? 0 : static_cast<std::int64_t>(parse_size(config.op_memory, "--op-memory"))});
+  }
+  return model;
 }
 
 Workload prepare(const Config& config, int local_rank) {

@@ -252,6 +252,7 @@ void add_bench_ddp(CLI::App& app) {
   bench->require_subcommand(1);
   add_bench_learning(*bench);
   add_bench_parallel(*bench);
+  add_bench_step(*bench);
   auto options = std::make_shared<DdpBenchOptions>();
   auto* ddp = bench->add_subcommand("ddp", "What exchanging gradients costs a training step");
   ddp->footer("example: trireme bench ddp --peers pytorch");

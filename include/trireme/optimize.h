@@ -1,0 +1,36 @@
+// A module's layers by Trireme's own operators instead of LibTorch's, on the CPU.
+//
+//   trireme::optimize(net, example);   // parameters, buffers, names and checkpoints stay what they are
+//
+// Layers of any module, yours too, are found by their parameters: convolutions, linear layers, batch and layer
+// normalization and LSTMs whose tensors are plain f32 on the CPU. What is not goes LibTorch's way, call by call. Each
+// copy of a module is optimized by itself.
+#pragma once
+#include <torch/torch.h>
+
+#include "trireme/operators/optimize.h"
+
+namespace trireme {
+
+using operators::Operators;
+
+// The settings' default chooses by measurement. Any thread may use the module afterwards.
+inline void optimize(const torch::nn::Module& module, const operators::Settings& settings = {}) {
+  operators::optimize(module, settings);
+}
+
+// And tries the operators of forward passes on inputs like `example` at once, rather than in the first steps; neither
+// buffers nor random numbers are used up.
+template <class Net>
+requires requires(Net& net, const torch::Tensor& example) { net.forward(example); }
+void optimize(Net& net, const torch::Tensor& example, const operators::Settings& settings = {}) {
+  operators::optimize(net, settings);
+  const torch::NoGradGuard no_grad;
+  const bool training = net.is_training();
+  net.eval();
+  constexpr int kTrials = 20;  // all candidates of all layers have had their turns
+  for (int k = 0; k < kTrials; ++k) net.forward(example);
+  net.train(training);
+}
+
+}  // namespace trireme

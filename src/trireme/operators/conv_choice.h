@@ -1,0 +1,32 @@
+// Which implementation a convolution's pass takes: LibTorch's and the likely fastest of ours are tried in the first
+// steps. One choice for a shape in this process, whatever layers and learners have it.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "trireme/operators/conv_runs.h"
+#include "trireme/operators/settings.h"
+#include "trireme/operators/trial.h"
+
+namespace trireme::operators {
+
+class ConvChoice {
+ public:
+  ConvChoice(const ops::ConvShape& shape, ops::Pass pass, const Settings& settings);
+
+  // By what is picked, or by the candidate whose turn it is.
+  torch::Tensor run(const ConvPass& pass);
+  // For Layer::note.
+  Use use() const;
+
+ private:
+  const ops::ConvShape shape_;
+  const ops::Pass pass_;
+  std::vector<const ops::ConvAlgorithm*> algorithms_;  // null: LibTorch's
+  std::unique_ptr<Trial> trial_;
+};
+
+// Of this process, for the calling thread's number of threads.
+std::shared_ptr<ConvChoice> conv_choice(const ops::ConvShape& shape, ops::Pass pass, const Settings& settings);
+
+}  // namespace trireme::operators

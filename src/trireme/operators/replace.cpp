@@ -1,0 +1,156 @@
+#include "trireme/operators/replace.h"
+
+#include <ATen/ops/_batch_norm_impl_index_native.h>
+#include <ATen/ops/adaptive_avg_pool2d_native.h>
+#include <ATen/ops/conv2d_native.h>
+#include <ATen/ops/cross_entropy_loss_native.h>
+#include <ATen/ops/layer_norm_native.h>
+#include <ATen/ops/linear_native.h>
+#include <ATen/ops/lstm_native.h>
+#include <ATen/ops/max_pool2d_native.h>
+#include <torch/library.h>
+
+#include <memory>
+
+#include "trireme/operators/conv.h"
+#include "trireme/operators/linear.h"
+#include "trireme/operators/norm.h"
+#include "trireme/operators/pooling.h"
+#include "trireme/operators/recurrent.h"
+#include "trireme/operators/registry.h"
+#include "trireme/operators/rows.h"
+
+namespace trireme::operators {
+namespace {
+
+using torch::Tensor;
+
+std::array<std::int64_t, 2> pair_of(at::IntArrayRef values) { return {values[0], values[values.size() - 1]}; }
+
+// How LibTorch reads one number for both sides; anything else is its own to refuse.
+bool is_pair(at::IntArrayRef values) { return values.size() == 1 || values.size() == 2; }
+
+#if TORCH_VERSION_MAJOR >= 2
+auto symbols(at::IntArrayRef sizes) { return c10::fromIntArrayRefSlow(sizes); }
+#else
+auto symbols(at::IntArrayRef sizes) { return c10::fromIntArrayRef(sizes); }
+#endif
+
+Tensor conv2d(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, at::IntArrayRef stride,
+              at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
+  if (const auto layer = layer_of(weight); layer && is_pair(stride) && is_pair(padding) && is_pair(dilation)) {
+    const ConvCall call{input, weight, bias.value_or(Tensor()), pair_of(stride), pair_of(padding), pair_of(dilation),
+                        groups};
+    if (takes(call)) return convolution(call, layer, internal::take_epilogue(/*can_add=*/false));
+  }
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+  return at::native::conv2d_symint(input, weight, bias, symbols(stride), symbols(padding), symbols(dilation), groups);
+#else
+  return at::native::conv2d(input, weight, bias, stride, padding, dilation, groups);
+#endif
+}
+
+using NormResults = std::tuple<Tensor, Tensor, Tensor, Tensor, std::int64_t>;
+NormResults batch_norm_impl(const Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
+                            const MaybeTensor& running_mean, const MaybeTensor& running_variance, bool training,
+                            double momentum, double epsilon, bool cudnn) {
+  if (weight && layer_of(*weight)) {
+    const NormCall call{input,
+                        *weight,
+                        bias.value_or(Tensor()),
+                        running_mean.value_or(Tensor()),
+                        running_variance.value_or(Tensor()),
+                        training,
+                        momentum,
+                        epsilon};
+    if (takes(call)) {
+      const auto none = torch::empty({0});  // what only LibTorch's own gradient would read
+      return {batch_norm(call, internal::take_epilogue(/*can_add=*/true)), none, none, none, 0};
+    }
+  }
+  return at::native::_batch_norm_impl_index(input, weight, bias, running_mean, running_variance, training, momentum,
+                                            epsilon, cudnn);
+}
+
+Tensor max_pool2d(const Tensor& input, at::IntArrayRef kernel, at::IntArrayRef stride, at::IntArrayRef padding,
+                  at::IntArrayRef dilation, bool ceil_mode) {
+  const auto plain = [](at::IntArrayRef values) { return values[0] == 1 && values[values.size() - 1] == 1; };
+  if (!ceil_mode && is_pair(kernel) && (stride.empty() || is_pair(stride)) && is_pair(padding) && is_pair(dilation) &&
+      plain(dilation)) {
+    const PoolCall call{pair_of(kernel), pair_of(stride.empty() ? kernel : stride), pair_of(padding)};
+    if (takes(input, call)) return max_pool(input, call, false);
+  }
+  return at::native::max_pool2d(input, kernel, stride, padding, dilation, ceil_mode);
+}
+
+Tensor adaptive_avg_pool2d(const Tensor& input, at::IntArrayRef outputs) {
+  if (takes_adaptive(input, outputs)) return adaptive_mean_pool(input, outputs);
+  return at::native::adaptive_avg_pool2d_symint(input, symbols(outputs));
+}
+
+Tensor linear_layer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias) {
+  if (const auto layer = layer_of(weight)) {
+    const Tensor addend = bias.value_or(Tensor());
+    if (takes_linear(input, weight, addend)) {
+      return linear(input, weight, addend, layer, internal::take_epilogue(/*can_add=*/false));
+    }
+  }
+  return at::native::linear(input, weight, bias);
+}
+
+std::tuple<Tensor, Tensor, Tensor> lstm_stack(const Tensor& input, at::TensorList state, at::TensorList weights,
+                                              bool biases, std::int64_t layers, double dropout, bool training,
+                                              bool bidirectional, bool batch_first) {
+  const auto layer = weights.empty() ? nullptr : layer_of(weights[0]);
+  if (layer && state.size() == 2 && !bidirectional && (layers == 1 || dropout == 0 || !training)) {
+    const RecurrentCall call{input, state[0], state[1], weights.vec(), biases, batch_first, layers};
+    if (takes(call)) return lstm(call, layer);
+  }
+  return at::native::lstm(input, state, weights, biases, layers, dropout, training, bidirectional, batch_first);
+}
+
+Tensor norm_of_layer(const Tensor& input, at::IntArrayRef normalized, const MaybeTensor& weight,
+                     const MaybeTensor& bias, double epsilon, bool cudnn) {
+  const Tensor factor = weight.value_or(Tensor()), addend = bias.value_or(Tensor());
+  if (layer_of(factor) && takes_layer_norm(input, normalized, factor, addend)) {
+    return layer_norm(input, factor, addend, epsilon);
+  }
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+  return at::native::layer_norm_symint(input, symbols(normalized), weight, bias, epsilon, cudnn);
+#else
+  return at::native::layer_norm(input, normalized, weight, bias, epsilon, cudnn);
+#endif
+}
+
+Tensor cross_entropy_loss(const Tensor& scores, const Tensor& targets, const MaybeTensor& weight,
+                          std::int64_t reduction, std::int64_t ignored, double smoothing) {
+  if (!weight && reduction == at::Reduction::Mean && takes_cross_entropy(scores, targets)) {
+    return cross_entropy(scores, targets, ignored, smoothing);
+  }
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+  return at::native::cross_entropy_loss_symint(scores, targets, weight, reduction, ignored, smoothing);
+#else
+  return at::native::cross_entropy_loss(scores, targets, weight, reduction, ignored, smoothing);
+#endif
+}
+
+}  // namespace
+
+void replace_operators() {
+  static const auto library = [] {
+    auto made = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradCPU, __FILE__,
+                                                 __LINE__);
+    made->impl("conv2d", conv2d);
+    made->impl("_batch_norm_impl_index", batch_norm_impl);
+    made->impl("max_pool2d", max_pool2d);
+    made->impl("adaptive_avg_pool2d", adaptive_avg_pool2d);
+    made->impl("linear", linear_layer);
+    made->impl("lstm.input", lstm_stack);
+    made->impl("layer_norm", norm_of_layer);
+    made->impl("cross_entropy_loss", cross_entropy_loss);
+    return made;
+  }();
+  (void)library;
+}
+
+}  // namespace trireme::operators
