@@ -9,6 +9,7 @@
 
 #include "tests/optim/textbook.h"
 #include "tests/ps/job.h"
+#include "trireme/base/error.h"
 
 namespace trireme::ps::consistency_test {
 namespace {

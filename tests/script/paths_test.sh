@@ -13,7 +13,7 @@ while IFS=$'\t' read -r at kind path; do
   if [[ $kind == link ]]; then
     [[ -e $base/$path ]] && continue
   else
-    for root in . src/trireme src include tests; do
+    for root in . src/trireme include/trireme src include tests; do
       [[ -e $root/$path ]] && continue 2
     done
     [[ $path != */* && -n $(find tests -name "$path") ]] && continue

@@ -1,5 +1,6 @@
 // What an optimizer is, as data: what it takes, how its step depends on the gradient, and what makes it. Read by the
-// trainer, parameter servers, codecs and the help: whoever wants to know how optimizers differ asks here, never for a name.
+// trainer, parameter servers, codecs and the help: whoever wants to know how optimizers differ asks here, never for a
+// name.
 #pragma once
 #include <string_view>
 

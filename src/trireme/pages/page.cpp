@@ -29,7 +29,11 @@ const Parts& parts_of(View view) {
       {View::comparison,
        "This page draws with JavaScript; compare.csv beside it holds the same numbers.",
        {"common.css", "comparison.css"},
-       {"common.js", "comparison_charts.js", "comparison_costs.js", "comparison_measures.js", "comparison_page.js"}}};
+       {"common.js", "comparison_charts.js", "comparison_costs.js", "comparison_measures.js", "comparison_page.js"}},
+      {View::convolution,
+       "This page draws with JavaScript; `trireme explain` without --html prints the same as text.",
+       {"common.css", "convolution.css"},
+       {"common.js", "convolution_page.js"}}};
   return *std::ranges::find(all, view, &Parts::view);
 }
 

@@ -12,8 +12,9 @@ std::vector<PyTorch> pytorch_among(const std::vector<std::string>& pythons) {
   std::vector<PyTorch> found;
   for (const auto& python : pythons) {
     Output output;
-    Child child({python, "-W", "ignore", "-c", "import torch.distributed; print(torch.__version__.split('+')[0])"},
-                output.fd());
+    auto child =
+        start_child({python, "-W", "ignore", "-c", "import torch.distributed; print(torch.__version__.split('+')[0])"},
+                    output.fd());
     if (child.finish(std::chrono::seconds(60)) == 0) found.push_back({python, output.first_line()});
   }
   return found;

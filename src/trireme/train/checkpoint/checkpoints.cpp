@@ -169,7 +169,7 @@ struct Checkpoints::Impl {
   StoppableCondVar changed_;
   std::optional<Job> job_ TRIREME_GUARDED_BY(mutex_);  // there until it is written
   std::exception_ptr failed_ TRIREME_GUARDED_BY(mutex_);
-  std::jthread worker_;        // last, so that it ends first
+  std::jthread worker_;  // last, so that it ends first
 };
 
 Checkpoints::Impl::Impl(fs::path folder, int keep_last, bool keep_best, bool higher_is_better)

@@ -21,6 +21,7 @@
 #include "trireme/launch/launch.h"
 #include "trireme/mesh/schedule.h"
 #include "trireme/models/model.h"
+#include "trireme/optim/optimizers.h"
 #include "trireme/sync/strategies.h"
 #include "trireme/train/optimizers/optimizer.h"
 

@@ -16,6 +16,7 @@
 #include "trireme/base/text/size.h"
 #include "trireme/base/text/split.h"
 #include "trireme/cli/bench/numbers.h"
+#include "trireme/cli/bench/pytorch.h"
 #include "trireme/cli/bench/rank_group.h"
 #include "trireme/cli/torch/bench/step_worker.h"
 #include "trireme/cli/torch/command.h"
@@ -103,20 +104,6 @@ std::vector<bench::Argv> pytorch_steps(const StepBenchOptions& options, const Kn
   command.insert(command.end(), {python, step_script(), socket, std::string(which.name), std::to_string(which.batch),
                                  std::to_string(which.length), options.threads, dtype});
   return {command};
-}
-
-// Those that have PyTorch, of those that may.
-std::vector<std::string> pythons() {
-  std::vector<std::string> found;
-  for (const char* python : {"/usr/bin/python3"}) {
-    bench::Output output;
-    bench::Child child({python, "-c", "import torch"}, output.fd());
-    if (child.finish(std::chrono::seconds(60)) == 0) found.emplace_back(python);
-  }
-  if (found.empty()) {
-    throw ConfigError("--peers pytorch: no PyTorch is installed; run: apt-get install python3-torch");
-  }
-  return found;
 }
 
 struct StepTimes {
@@ -209,7 +196,7 @@ void run_bench_step(const StepBenchOptions& options) {
   std::vector<StepPeer> systems{{"trireme", own_steps}};
   for (const auto& peer : words_of(options.peers)) {
     if (peer != "pytorch") not_one_of("--peers", peer, std::array<std::string_view, 1>{"pytorch"});
-    for (const auto& python : pythons()) systems.push_back({"pytorch", pytorch_steps, python});
+    for (const auto& found : bench::pytorch_here()) systems.push_back({"pytorch", pytorch_steps, found.python});
   }
   if (!options.json) {
     fmt::print("{:<10} {:<8} {:>6} {:>6} {:>5} {:>10}  {}\n", "peer", "model", "batch", "length", "dtype", "step ms",

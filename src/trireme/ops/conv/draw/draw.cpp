@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "trireme/base/text/text.h"
 #include "trireme/ops/conv/draw/steps.h"
+#include "trireme/pages/page.h"
 
 namespace trireme::ops {
 namespace {
@@ -56,27 +58,15 @@ std::string conv_text(const ConvDrawing& drawing) {
 }
 
 std::string conv_page(const ConvDrawing& drawing) {
-  std::string page = fmt::format(
-      "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}</title>\n<style>body{{font:16px "
-      "sans-serif;max-width:60em;margin:2em auto}}section{{margin:1.5em 0}}table{{display:inline-table;border-collapse:"
-      "collapse;margin:.5em 2em .5em 0;vertical-align:top}}caption{{text-align:left;font-weight:bold}}td{{border:1px "
-      "solid #999;padding:.2em .5em;text-align:right}}</style>\n<h1>{0}</h1>\n",
-      drawing.title);
-  for (std::size_t number = 0; number < drawing.steps.size(); ++number) {
-    const ConvStep& step = drawing.steps[number];
-    page += fmt::format("<section><p>{}. {}</p>\n", number + 1, step.text);
-    for (const ConvGrid& grid : step.grids) {
-      page += fmt::format("<table><caption>{}</caption>", grid.label);
-      for (const auto& row : grid.rows) {
-        page += "<tr>";
-        for (const std::string& cell : row) page += fmt::format("<td>{}</td>", cell);
-        page += "</tr>";
-      }
-      page += "</table>\n";
-    }
-    page += "</section>\n";
+  nlohmann::ordered_json steps = nlohmann::ordered_json::array();
+  for (const ConvStep& step : drawing.steps) {
+    nlohmann::ordered_json grids = nlohmann::ordered_json::array();
+    for (const ConvGrid& grid : step.grids) grids.push_back({{"label", grid.label}, {"rows", grid.rows}});
+    steps.push_back({{"text", step.text}, {"grids", std::move(grids)}});
   }
-  return page + "</html>\n";
+  const nlohmann::ordered_json data{{"summary", "Its steps on one picture of one channel, from the code that runs."},
+                                    {"steps", std::move(steps)}};
+  return pages::render(pages::View::convolution, drawing.title, data.dump());
 }
 
 }  // namespace trireme::ops
