@@ -18,8 +18,10 @@ class BenchEqual : public ::testing::TestWithParam<EqualCase> {};
 nlohmann::json equal_line(const EqualCase& which) {
   const auto command = fmt::format("{} bench equal --json --models mlp --seed {} --only {} 2>&1", TRIREME_MAIN_PROGRAM,
                                    which.seed, which.number);
-  const std::string out = run_command(command).text;
-  return nlohmann::json::parse(out.substr(0, out.find('\n')), nullptr, /*allow_exceptions=*/false);
+  std::istringstream out(run_command(command).text);
+  std::string first;
+  std::getline(out, first);
+  return nlohmann::json::parse(first, nullptr, /*allow_exceptions=*/false);
 }
 
 TEST_P(BenchEqual, EndsAsOneWorkerDoes) {

@@ -41,7 +41,7 @@ TEST(FlatModel, ParametersLieInItOneAfterTheOther) {
 
       ExchangeOptions options;
       options.stay.emplace(gradient);
-      auto net = data_parallel(model, world, options);
+      DataParallel net(model, world, options);
       std::ranges::fill(gradient, -1.0f);
       (model.a(x).sum() + 0 * model.b->weight.sum()).backward();  // b.bias has no gradient
       EXPECT_EQ(gradient[6], 4);                                  // of a.bias: one for each sample
