@@ -1,11 +1,13 @@
 // What the snippets of the documentation leave to the reader's program. Declared only: they are compiled, never run.
 #pragma once
 #include <torch/torch.h>
+#include <trireme/optimize.h>
 #include <trireme/parameter_server.h>
 #include <trireme/simulate.h>
 #include <trireme/torch.h>
 #include <trireme/train.h>
 
+#include <iostream>
 #include <utility>
 #include <vector>
 
