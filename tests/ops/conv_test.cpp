@@ -178,12 +178,12 @@ TEST(Conv, EveryAlgorithmEqualsTheReferenceOnLargerImages) {
                                  .kernel = {3, 3},
                                  .padding = {1, 1}},
                                  ConvShape{.batch = 2,
-                                           .in_channels = 270,
-                                           .height = 5,
-                                           .width = 6,
-                                           .out_channels = 260,
-                                           .kernel = {3, 3},
-                                           .padding = {1, 1}},
+                                 .in_channels = 270,
+                                 .height = 5,
+                                 .width = 6,
+                                 .out_channels = 260,
+                                 .kernel = {3, 3},
+                                 .padding = {1, 1}},
                                  ConvShape{.batch = 5,
                                  .in_channels = 20,
                                  .height = 17,
@@ -230,7 +230,7 @@ TEST(Conv, TheSameBitsOnAnyNumberOfThreads) {
           std::vector<float> result;
           run_with_threads(team, [&] { result = it.result(*algorithm, pass, true); });
           if (team == 1) alone = result;
-          ASSERT_EQ(std::memcmp(alone.data(), result.data(), result.size() * sizeof(float)), 0)
+          ASSERT_TRUE(result.empty() || std::memcmp(alone.data(), result.data(), result.size() * sizeof(float)) == 0)
               << algorithm->name() << ", " << text(shape, pass) << ", " << team << " threads";
         }
       }
