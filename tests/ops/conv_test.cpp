@@ -230,7 +230,7 @@ TEST(Conv, TheSameBitsOnAnyNumberOfThreads) {
           std::vector<float> result;
           run_with_threads(team, [&] { result = it.result(*algorithm, pass, true); });
           if (team == 1) alone = result;
-          ASSERT_EQ(std::memcmp(alone.data(), result.data(), result.size() * sizeof(float)), 0)
+          ASSERT_TRUE(result.empty() || std::memcmp(alone.data(), result.data(), result.size() * sizeof(float)) == 0)
               << algorithm->name() << ", " << text(shape, pass) << ", " << team << " threads";
         }
       }
