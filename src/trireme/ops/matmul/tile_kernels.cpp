@@ -96,7 +96,7 @@ void tile(const TileCall& call) {
       auto sum = sums[r][w];
       if (call.add) sum = hn::Add(sum, whole ? hn::LoadU(d, at) : load_first(at, left));
       if (call.bias != nullptr) sum = hn::Add(sum, bias);
-      if (call.relu) sum = hn::Max(hn::Zero(d), sum);  // keeps a NaN
+      if (call.relu) sum = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(d)), sum);  // keeps a NaN
       if (whole) {
         hn::StoreU(sum, d, at);
       } else {
