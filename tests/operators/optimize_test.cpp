@@ -246,12 +246,20 @@ TEST(Optimize, UsedTwiceAndRetained) {
   EXPECT_LT(apart(twice(ours), twice(theirs)), 1e-4);
 }
 
+void set_autocast_on_cpu(bool on) {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  at::autocast::set_autocast_enabled(torch::kCPU, on);
+#else
+  at::autocast::set_cpu_enabled(on);
+#endif
+}
+
 TEST(Optimize, AutocastIsLibTorchs) {
   torch::nn::Conv2d conv(torch::nn::Conv2dOptions(4, 4, 3));
   optimize(*conv);
-  at::autocast::set_cpu_enabled(true);
+  set_autocast_on_cpu(true);
   const Tensor y = conv(torch::randn({2, 4, 6, 6}));
-  at::autocast::set_cpu_enabled(false);
+  set_autocast_on_cpu(false);
   at::autocast::clear_cache();
   EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
 }
