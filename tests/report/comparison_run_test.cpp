@@ -55,8 +55,8 @@ TEST_F(ComparisonRun, RunsEachVariantWithEachSeedInterleaved) {
   ASSERT_EQ(run->curve.size(), 1u);
   EXPECT_EQ(run->curve[0].train_seconds, 3);
   EXPECT_EQ(run->out, (folder_ / "cmp/batch=64/seed-2").string());
-  auto json = nlohmann::json::parse(content(folder_ / "cmp/compare.json"));
-  EXPECT_EQ(json["runs"].size(), 4u);
+  const auto kept = nlohmann::json::parse(content(folder_ / "cmp/compare.json"));
+  EXPECT_EQ(kept["runs"].size(), 4u);
   EXPECT_THAT(content(folder_ / "cmp/compare.csv"), HasSubstr("\n64,2,finished,0.64,"));
   EXPECT_THAT(content(folder_ / "cmp/compare.html"), HasSubstr("<!DOCTYPE html>"));
 }
@@ -114,8 +114,8 @@ TEST_F(ComparisonRun, ASignalEndsTheRunAtHandAndAll) {
   EXPECT_EQ(run_comparison(comparison, where, watch), 3);
   EXPECT_EQ(comparison.find(0, 2)->status, "stopped");
   EXPECT_EQ(comparison.find(1, 2), nullptr);
-  auto json = nlohmann::json::parse(content(folder_ / "cmp/compare.json"));
-  EXPECT_EQ(json["variants"][0]["finished"], 1);
+  const auto kept = nlohmann::json::parse(content(folder_ / "cmp/compare.json"));
+  EXPECT_EQ(kept["variants"][0]["finished"], 1);
   // It goes on from there.
   write_program(kTrain);
   auto again = plan();
