@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <tuple>
 
 #include "trireme/base/error.h"
 #include "trireme/base/files/atomic_file.h"
 #include "trireme/base/files/cache_folder.h"
+#include "trireme/base/hardware/cpu.h"
 #include "trireme/base/text/json_file.h"
 
 namespace trireme::ops {
@@ -57,16 +57,6 @@ std::pair<ConvCase, ConvTimes> read_case(const JsonFile& file, const JsonFile::P
     times[algorithm] = file.number(place / "us" / algorithm) * 1e-6;
   }
   return {of, times};
-}
-
-// What the kernel says of the first processor, but what changes from one reading to the next.
-std::string processor() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string text;
-  for (std::string line; std::getline(file, line) && !line.empty();) {
-    if (!line.starts_with("cpu MHz") && !line.starts_with("bogomips")) text += line + "\n";
-  }
-  return text;
 }
 
 }  // namespace
@@ -128,9 +118,7 @@ void ConvMeasurements::save(const std::filesystem::path& path) const {
 }
 
 std::filesystem::path conv_measurements_path() {
-  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
-  for (const unsigned char c : processor()) hash = (hash ^ c) * 0x100000001b3u;
-  return cache_folder() / "ops" / fmt::format("{:016x}", hash) / "conv.json";
+  return cache_folder() / "ops" / ("cpu-" + key_of(this_cpu())) / "conv.json";
 }
 
 }  // namespace trireme::ops
