@@ -5,6 +5,7 @@
 # shellcheck source=tests/script/check.sh
 source "$(dirname -- "$0")/check.sh"
 repository=$1
+unset TRIREME_TORCH  # of whoever runs the tests
 
 # Everything there is but sudo.
 mkdir "$work/bin"
