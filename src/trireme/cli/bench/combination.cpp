@@ -40,6 +40,7 @@ struct EqualModel {
   const char *name, *data;
   Flags flags;
   bool normalizes = false;  // over the whole batch, so that nothing may cut it but --sync-batch-norm
+  bool drops = false;       // by a mask for each micro-batch, so that all ways must have the same ones
 };
 
 const std::vector<EqualModel>& equal_model_rows() {
@@ -47,7 +48,9 @@ const std::vector<EqualModel>& equal_model_rows() {
       {"mlp", "synthetic:1x4x8,classes=4", {"--model", "mlp", "--model-arg", "width=64"}},
       {"mlp-dropout",
        "synthetic:1x4x8,classes=4",
-       {"--model", "mlp", "--model-arg", "width=64", "--model-arg", "dropout=0.2"}},
+       {"--model", "mlp", "--model-arg", "width=64", "--model-arg", "dropout=0.2"},
+       false,
+       true},
       {"lenet", "synthetic:1x16x16,classes=4", {"--model", "lenet"}},
       {"resnet",
        "synthetic:3x8x8,classes=4",
@@ -61,8 +64,11 @@ const std::vector<EqualModel>& equal_model_rows() {
 struct Training {
   bool even = false;   // every step has the whole batch
   bool plain = false;  // sgd without momentum and clipping
-  bool normalizes = false;
+  bool normalizes = false, drops = false;
   std::int64_t batch = 0;
+
+  // Twelve micro-batches are a whole number of them for each of 1 to 4 workers and 1 to 3 backward passes.
+  std::int64_t dropping() const { return batch / 12; }
 };
 
 void add(Flags& flags, std::initializer_list<std::string> more) { flags.insert(flags.end(), more); }
@@ -148,9 +154,12 @@ void draw_launch(EqualDraws& draws, Flags& flags) {
 
 // How batches are cut: of the batch of all, what is left for each of the backward passes.
 void draw_batches(EqualDraws& draws, Flags& flags, const Training& training, std::int64_t replicas, bool micro) {
-  const auto accumulate = training.normalizes || draws.one_in(2) ? 1 : draws.of({1, 2, 3});
-  const auto batch = training.batch / (replicas * accumulate);
+  const auto of_replica = training.batch / replicas;
+  std::int64_t accumulate = training.normalizes || draws.one_in(2) ? 1 : draws.of({1, 2, 3});
+  while (of_replica % accumulate != 0) --accumulate;
+  const auto batch = of_replica / accumulate;
   add(flags, {"--batch", std::to_string(batch), "--accumulate", std::to_string(accumulate)});
+  if (training.drops) return add(flags, {"--micro-batch", std::to_string(training.dropping())});
   if (!micro || training.normalizes || !draws.one_in(3)) return;
   std::vector<std::int64_t> divisors;
   for (std::int64_t size = 1; size <= batch; ++size) {
@@ -209,7 +218,7 @@ Flags draw_hybrid(EqualDraws& draws, const Training& training) {
 }
 
 Flags draw_way(EqualDraws& draws, const Training& training) {
-  if (training.normalizes) return draw_replicas(draws, training);
+  if (training.normalizes || training.drops) return draw_replicas(draws, training);
   const auto family = draws.below(8);
   return family < 4   ? draw_replicas(draws, training)
          : family < 7 ? draw_mesh(draws, training)
@@ -263,6 +272,7 @@ Flags train_command(const Flags& training, std::int64_t steps) {
 Flags Combination::reference(const std::string& out) const {
   auto flags = train_command(training, steps);
   add(flags, {"--workers", "1", "--launch", "threads", "--batch", std::to_string(batch), "--out", out});
+  if (micro_batch > 0) add(flags, {"--micro-batch", std::to_string(micro_batch)});
   return flags;
 }
 
@@ -306,8 +316,12 @@ Combination draw_combination(std::uint64_t seed, std::uint64_t number, const std
   Combination made{.seed = seed, .number = number};
   const auto wanted = draws.of(models.empty() ? smooth_models() : models);
   const auto& model = *std::ranges::find(equal_model_rows(), wanted, &EqualModel::name);
-  Training training{.even = draws.one_in(3), .normalizes = model.normalizes, .batch = draws.of({12, 24, 48})};
+  Training training{.even = draws.one_in(3) || model.drops,
+                    .normalizes = model.normalizes,
+                    .drops = model.drops,
+                    .batch = draws.of({12, 24, 48})};
   made.batch = training.batch;
+  if (training.drops) made.micro_batch = training.dropping();
   made.training = model.flags;
   add(made.training, {"--data", fmt::format("{},samples={},test=16", model.data, draw_samples(draws, training))});
   draw_optimizer(draws, made.training, training);

@@ -12,6 +12,7 @@ struct Combination {
   std::uint64_t seed = 0, number = 0;  // the same again by these two
   Flags training;                      // what is trained, the same for all
   std::int64_t batch = 0;              // samples of a step, over all workers
+  std::int64_t micro_batch = 0;        // of the reference where masks are drawn for each; 0: whole
   std::int64_t steps = 0;
   // How the work is spread: to the end, or until step `stop` by the first and from there by the second.
   std::vector<Flags> ways;
