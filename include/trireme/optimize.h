@@ -19,8 +19,8 @@ inline void optimize(const torch::nn::Module& module, const operators::Settings&
   operators::optimize(module, settings);
 }
 
-// And tries the operators of forward passes on inputs like `example` at once, rather than in the first steps; neither
-// buffers nor random numbers are used up.
+// And measures the operators of forward passes on inputs like `example` at once, rather than in the first step;
+// neither buffers nor random numbers are used up.
 template <class Net>
 requires requires(Net& net, const torch::Tensor& example) { net.forward(example); }
 void optimize(Net& net, const torch::Tensor& example, const operators::Settings& settings = {}) {
@@ -28,8 +28,7 @@ void optimize(Net& net, const torch::Tensor& example, const operators::Settings&
   const torch::NoGradGuard no_grad;
   const bool training = net.is_training();
   net.eval();
-  constexpr int kTrials = 20;  // all candidates of all layers have had their turns
-  for (int k = 0; k < kTrials; ++k) net.forward(example);
+  net.forward(example);
   net.train(training);
 }
 

@@ -16,12 +16,22 @@ enum class Operators {
 // "auto", "libtorch", "reference"; throws ConfigError.
 Operators operators_of(std::string_view name);
 
+enum class Thoroughness {
+  quick,     // what is met for the first time on this machine is measured for some hundredths of a second
+  thorough,  // longer, and all of it again, whatever is known: `trireme tune --ops`
+};
+
 struct Settings {
   Operators operators = Operators::automatic;
   std::int64_t memory = 0;  // bytes of workspace that one call may use; 0: no limit
   // Passes of fewer operations are LibTorch's without a trial: they cost less than the calls around them.
   double least_flops = 8e6;
+  Thoroughness thoroughness = Thoroughness::quick;
+  bool operator==(const Settings&) const = default;
 };
+
+// One line where what was measured on this machine cannot be read or kept; empty if all is well.
+std::string measurements_note();
 
 // What a layer ran, of one shape and pass.
 struct Use {
@@ -29,9 +39,14 @@ struct Use {
   std::string operation;  // "conv2d"
   std::string shape;
   std::string pass;
-  std::string picked;       // an implementation; "libtorch"; "(trying)" while it is being measured
+  std::string picked;       // an implementation; "libtorch"
   double predicted_us = 0;  // 0: nothing predicts it
-  double measured_us = 0;   // the least of a call
+  double measured_us = 0;   // the least of a call; 0: nothing to choose from
+  struct Candidate {
+    std::string implementation;
+    double us = 0;
+  };
+  std::vector<Candidate> candidates;  // all that were measured
 };
 
 }  // namespace trireme::operators

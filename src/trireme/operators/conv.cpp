@@ -36,7 +36,7 @@ struct ConvNode : torch::CustomClassHolder {
 Tensor run_chosen(const ConvPass& pass, Layer& layer) {
   const auto choice = conv_choice(pass.shape, pass.pass, layer.settings());
   Tensor result = choice->run(pass);
-  layer.note(choice->use());
+  layer.note_choice(choice.get(), [&] { return choice->use(); });
   return result;
 }
 

@@ -1,10 +1,13 @@
 #include "trireme/operators/conv_choice.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "trireme/base/mutex.h"
 #include "trireme/ops/conv/choice.h"
+#include "trireme/ops/conv/shape_text.h"
 #include "trireme/ops/parallel.h"
 
 namespace trireme::operators {
@@ -31,17 +34,19 @@ ConvChoice::ConvChoice(const ops::ConvShape& shape, ops::Pass pass, const Settin
       if (!small && pick.algorithm != reference && algorithms_.size() <= kLikely) add(pick.algorithm, pick.predicted);
     }
   }
-  trial_ = std::make_unique<Trial>(std::move(candidates));
+  trial_ = std::make_unique<Trial>(
+      fmt::format("conv2d {} {}, threads {}", ops::text_of(shape), ops::name(pass), ops::threads()),
+      std::move(candidates), settings);
 }
 
 torch::Tensor ConvChoice::run(const ConvPass& pass) {
-  return run_candidate(*trial_, [&](std::size_t candidate) { return operators::run(pass, algorithms_[candidate]); });
+  return trial_->run([&](std::size_t candidate) { return operators::run(pass, algorithms_[candidate]); });
 }
 
 Use ConvChoice::use() const {
   Use use = trial_->use();
   use.operation = "conv2d";
-  use.shape = text_of(shape_);
+  use.shape = ops::text_of(shape_);
   use.pass = ops::name(pass_);
   return use;
 }
@@ -50,10 +55,8 @@ std::shared_ptr<ConvChoice> conv_choice(const ops::ConvShape& shape, ops::Pass p
   struct Known {
     ops::ConvShape shape;
     ops::Pass pass;
-    Operators operators;
-    std::int64_t memory;
+    Settings settings;
     int threads;
-    double least_flops;
     std::shared_ptr<ConvChoice> choice;
   };
   static Mutex mutex;
@@ -61,13 +64,12 @@ std::shared_ptr<ConvChoice> conv_choice(const ops::ConvShape& shape, ops::Pass p
   const int threads = ops::threads();
   MutexLock lock(mutex);
   for (const Known& known : all) {
-    if (known.pass == pass && known.shape == shape && known.operators == settings.operators &&
-        known.memory == settings.memory && known.threads == threads && known.least_flops == settings.least_flops) {
+    if (known.pass == pass && known.shape == shape && known.threads == threads && known.settings == settings) {
       return known.choice;
     }
   }
   auto made = std::make_shared<ConvChoice>(shape, pass, settings);
-  all.push_back({shape, pass, settings.operators, settings.memory, threads, settings.least_flops, made});
+  all.push_back({shape, pass, settings, threads, made});
   return made;
 }
 

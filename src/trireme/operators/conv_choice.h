@@ -1,5 +1,5 @@
-// Which implementation a convolution's pass takes: LibTorch's and the likely fastest of ours are tried in the first
-// steps. One choice for a shape in this process, whatever layers and learners have it.
+// Which implementation a convolution's pass takes: the fastest of LibTorch's and the likely ones of ours. One choice
+// for a shape in this process, whatever layers and learners have it.
 #pragma once
 #include <memory>
 #include <vector>
@@ -14,7 +14,6 @@ class ConvChoice {
  public:
   ConvChoice(const ops::ConvShape& shape, ops::Pass pass, const Settings& settings);
 
-  // By what is picked, or by the candidate whose turn it is.
   torch::Tensor run(const ConvPass& pass);
   // For Layer::note.
   Use use() const;

@@ -1,7 +1,5 @@
 #include "trireme/operators/conv_runs.h"
 
-#include <fmt/format.h>
-
 namespace trireme::operators {
 namespace {
 
@@ -55,14 +53,6 @@ Tensor run(const ConvPass& it, const ops::ConvAlgorithm* algorithm) {
   algorithm->run(it.shape, it.pass, {data(input), data(weight), data(output), data(it.bias)},
                  workspace(algorithm->cost(it.shape, it.pass).workspace));
   return written;
-}
-
-std::string text_of(const ops::ConvShape& shape) {
-  auto text = fmt::format("{}x{}x{}x{} {}x{}x{}", shape.batch, shape.in_channels, shape.height, shape.width,
-                          shape.out_channels, shape.kernel[0], shape.kernel[1]);
-  if (shape.stride[0] != 1 || shape.stride[1] != 1) text += fmt::format(" /{}", shape.stride[0]);
-  if (shape.groups != 1) text += fmt::format(" groups {}", shape.groups);
-  return text;
 }
 
 }  // namespace trireme::operators

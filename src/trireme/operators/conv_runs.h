@@ -19,7 +19,4 @@ struct ConvPass {
 torch::Tensor run(const ConvPass& pass, const ops::ConvAlgorithm* algorithm);
 std::string_view name_of(const ops::ConvAlgorithm* algorithm);
 
-// "16x64x32x32 64x3x3 /2"
-std::string text_of(const ops::ConvShape& shape);
-
 }  // namespace trireme::operators

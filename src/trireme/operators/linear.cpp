@@ -22,27 +22,31 @@ struct Sizes {
   std::int64_t rows, out, in;
 };
 
-std::vector<Trial::Candidate> both() { return {{"libtorch"}, {"tiled"}}; }
-std::vector<Trial::Candidate> ours_alone() { return {{"tiled"}}; }
-std::vector<Trial::Candidate> theirs_alone() { return {{"libtorch"}}; }
-
 // ours() or theirs(), as was measured for this size and pass.
 template <class Ours, class Theirs>
 Tensor run_product(const Sizes& sizes, ops::Pass pass, Layer& layer, const Ours& ours, const Theirs& theirs) {
-  const bool alone = layer.settings().operators == Operators::reference;
-  const bool small = 2.0 * static_cast<double>(sizes.rows * sizes.out * sizes.in) < layer.settings().least_flops;
+  const Settings& settings = layer.settings();
+  const bool alone = settings.operators == Operators::reference;
+  const bool small = 2.0 * static_cast<double>(sizes.rows * sizes.out * sizes.in) < settings.least_flops;
+  const bool chosen = !alone && !small;
   const auto shape = fmt::format("{}x{} {}", sizes.rows, sizes.in, sizes.out);
-  const auto trial = trial_of(
-      fmt::format("linear {} {} {} {} {}", shape, ops::name(pass), ops::threads(), alone, small), alone   ? ours_alone
-                                                                                                  : small ? theirs_alone
-                                                                                                          : both);
+  const auto of = fmt::format("linear {} {}, threads {}", shape, ops::name(pass), ops::threads());
+  const auto key = fmt::format("{} {} {} {}", of, alone, small, static_cast<int>(settings.thoroughness));
+  const auto trial = trial_of(key, [&] {
+    std::vector<Trial::Candidate> candidates;
+    if (!alone) candidates.push_back({"libtorch"});
+    if (!small || alone) candidates.push_back({"tiled"});
+    return std::make_shared<Trial>(of, std::move(candidates), settings);
+  });
   Tensor result =
-      run_candidate(*trial, [&](std::size_t candidate) { return alone || candidate == 1 ? ours() : theirs(); });
-  Use use = trial->use();
-  use.operation = "linear";
-  use.shape = shape;
-  use.pass = ops::name(pass);
-  layer.note(std::move(use));
+      trial->run([&](std::size_t candidate) { return alone || (chosen && candidate == 1) ? ours() : theirs(); });
+  layer.note_choice(trial.get(), [&] {
+    Use use = trial->use();
+    use.operation = "linear";
+    use.shape = shape;
+    use.pass = ops::name(pass);
+    return use;
+  });
   return result;
 }
 

@@ -39,6 +39,13 @@ void Layer::note(Use use) {
   uses_.push_back(std::move(use));
 }
 
+bool Layer::is_new(const void* choice) {
+  MutexLock lock(mutex_);
+  if (std::ranges::find(choices_, choice) != choices_.end()) return false;
+  choices_.push_back(choice);
+  return true;
+}
+
 std::vector<Use> Layer::uses() const {
   MutexLock lock(mutex_);
   return uses_;

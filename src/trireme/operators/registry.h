@@ -18,12 +18,20 @@ class Layer {
   const Settings& settings() const { return settings_; }
   // Notes what was run; by any thread.
   void note(Use use);
+  // The same of what a choice gives, made the first time: a choice stays.
+  template <class Make>
+  void note_choice(const void* choice, const Make& make) {
+    if (is_new(choice)) note(make());
+  }
   std::vector<Use> uses() const;
 
  private:
+  bool is_new(const void* choice);
+
   const std::string name_;
   const Settings settings_;
   mutable Mutex mutex_;
+  std::vector<const void*> choices_ TRIREME_GUARDED_BY(mutex_);
   std::vector<Use> uses_ TRIREME_GUARDED_BY(mutex_);
 };
 

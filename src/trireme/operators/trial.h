@@ -1,6 +1,11 @@
-// Which of several implementations is fastest: each is measured in the first calls, in turns, and the fastest kept.
+// Which of several implementations is fastest for a layer, shape and pass: measured when it is first met, and kept.
+// What a call returns depends on the choice alone, and the choice stays: two runs on one machine compute the same bits.
 #pragma once
+#include <torch/torch.h>
+
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,38 +20,34 @@ class Trial {
  public:
   struct Candidate {
     std::string name;
-    double predicted = 0;  // seconds; 0: nobody predicts it
-    int runs = 0;
-    double least = 0;  // seconds
+    double predicted = 0;     // seconds; 0: nobody predicts it
+    double tolerance = 1e-3;  // most difference from the first candidate's result, as a share of that result's norm
   };
-  explicit Trial(std::vector<Candidate> candidates);
+  // `of` says all that times depend on, but for the machine, LibTorch and the instructions that kernels use.
+  Trial(const std::string& of, std::vector<Candidate> candidates, const Settings& settings);
 
-  // The candidate that is picked, or whose turn it is.
-  std::size_t next();
-  void note(std::size_t candidate, double seconds);
-  // What is picked, predicted and measured.
+  // run(candidate) by the one that is picked. The first time, where nothing is known of this machine, all of them are
+  // run before, in turns; other threads wait meanwhile.
+  torch::Tensor run(const std::function<torch::Tensor(std::size_t)>& run) {
+    int picked = picked_;
+    if (picked < 0) picked = pick(run);
+    return run(static_cast<std::size_t>(picked));
+  }
+  // What is picked, predicted and measured; before the first run, nothing.
   Use use() const;
 
  private:
+  int pick(const std::function<torch::Tensor(std::size_t)>& run);
+
+  const std::string of_;
+  const std::vector<Candidate> candidates_;
+  const Thoroughness thoroughness_;
+  std::atomic<int> picked_ = -1;
   mutable Mutex mutex_;
-  std::vector<Candidate> candidates_ TRIREME_GUARDED_BY(mutex_);
-  std::size_t best_ TRIREME_GUARDED_BY(mutex_) = 0;
-  bool picked_ TRIREME_GUARDED_BY(mutex_) = false;
+  std::vector<double> seconds_ TRIREME_GUARDED_BY(mutex_);  // by candidate; 0: not measured
 };
 
-double trial_seconds();  // of a clock that only goes forward
-
-// run(candidate) for the one whose turn it is, timed.
-template <class Run>
-auto run_candidate(Trial& trial, const Run& run) {
-  const std::size_t candidate = trial.next();
-  const double begin = trial_seconds();
-  auto result = run(candidate);
-  trial.note(candidate, trial_seconds() - begin);
-  return result;
-}
-
 // The trial of this process for `key`, made by `make` the first time.
-std::shared_ptr<Trial> trial_of(const std::string& key, std::vector<Trial::Candidate> (*make)());
+std::shared_ptr<Trial> trial_of(const std::string& key, const std::function<std::shared_ptr<Trial>()>& make);
 
 }  // namespace trireme::operators
