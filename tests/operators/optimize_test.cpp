@@ -95,6 +95,46 @@ TEST(Optimize, ModelsOfTheZooComputeTheSame) {
   }
 }
 
+// Choices are made before the first result, and stay.
+TEST(Optimize, TwoRunsComputeTheSameBits) {
+  for (const Case& it : kCases) {
+    SCOPED_TRACE(it.model);
+    torch::manual_seed(2);
+    const Tensor x = input_of(it), target = torch::randint(10, {it.batch * (it.shape.text ? it.shape.input[0] : 1)});
+    std::vector<Tensor> before;
+    for (int run = 0; run < 2; ++run) {
+      auto model = make(it);
+      optimize(*model, kAll);
+      std::vector<Tensor> results;
+      for (int step = 0; step < 2; ++step) {
+        const Tensor y = model->forward(x);
+        torch::cross_entropy_loss(y.flatten(0, -2), target).backward();
+        results.push_back(y.detach());
+      }
+      for (const auto& parameter : model->parameters()) results.push_back(parameter.grad());
+      for (std::size_t k = 0; k < before.size(); ++k) EXPECT_TRUE(torch::equal(before[k], results[k])) << k;
+      before = results;
+    }
+  }
+}
+
+// Measured with care all of them are known, the one that is picked no slower than LibTorch's.
+TEST(Optimize, SaysWhatItChoseFrom) {
+  auto model = make(kCases[1]);
+  optimize(*model, {.least_flops = 0, .thoroughness = Thoroughness::thorough});
+  torch::NoGradGuard no_grad;
+  model->forward(input_of(kCases[1]));
+  int chosen = 0;
+  for (const Use& use : uses(*model)) {
+    if (use.candidates.size() < 2) continue;
+    ++chosen;
+    EXPECT_EQ(use.candidates.front().implementation, "libtorch");
+    EXPECT_LE(use.measured_us, use.candidates.front().us) << use.shape;
+    EXPECT_GT(use.measured_us, 0);
+  }
+  EXPECT_GT(chosen, 10);
+}
+
 TEST(Optimize, WithoutGradientsTheSame) {
   for (const Case& it : kCases) {
     SCOPED_TRACE(it.model);

@@ -28,6 +28,7 @@ bool wants_torch(int argc, char** argv) {
       std::ranges::find(trireme::cli::kTorchBenchmarks, second) != trireme::cli::kTorchBenchmarks.end()) {
     return true;
   }
+  if (first == "tune" && std::find(argv + 2, argv + argc, std::string_view("--ops")) != argv + argc) return true;
   return std::ranges::find(trireme::cli::kTorchCommands, first, &trireme::cli::TorchCommand::name) !=
          trireme::cli::kTorchCommands.end();
 }

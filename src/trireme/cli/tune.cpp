@@ -1,4 +1,5 @@
-// trireme tune: measures what communication costs here and keeps it for `auto`.
+// trireme tune: measures what communication costs here and keeps it for `auto`. `tune --ops`, of operators, is
+// torch/tune_ops.cpp.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -176,6 +177,9 @@ void add_tune(CLI::App& app) {
   tune_app->add_flag("--dry-run", options->dry_run, "measure and print, but keep nothing");
   tune_app->add_option("--cluster", options->cluster, "also write what was measured as a cluster.toml");
   tune_app->add_flag("--json", options->json, "one JSON object");
+  tune_app->add_flag_callback(
+      "--ops", [] { throw ConfigError("--ops: takes no value"); },  // as a word by itself it is trireme-torch's
+      "instead the operators of a model's layers, for train --ops auto: tune --ops --help");
   tune_app->callback([options] { tune(*options); });
 }
 

@@ -140,7 +140,8 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const s
   const Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   const Tensor y = Linear::apply(rows, weight, maybe(bias), node);
   sizes.back() = weight.size(0);
-  return y.view(sizes);
+  // No view: what follows in the caller, an autograd function of its own perhaps, may change it in place.
+  return at::_unsafe_view(y, sizes);
 }
 
 }  // namespace trireme::operators

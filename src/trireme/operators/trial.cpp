@@ -4,13 +4,15 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "trireme/ops/instruction_set.h"
 #include "trireme/ops/measurements.h"
+#include "trireme/ops/parallel.h"
 
 namespace trireme::operators {
 namespace {
@@ -19,18 +21,53 @@ namespace {
 constexpr double kBetter = 0.97;
 constexpr double kHopeless = 3;  // times the fastest: measured no more
 
+// After the least rounds no more begin than this lasts; longer where others had the processor meanwhile.
 struct Effort {
-  int least_rounds, most_rounds;  // the first touches memory that nothing has touched
-  double seconds;                 // after the least rounds, no more begin than this lasts
+  int least_rounds, most_rounds;
+  double seconds, disturbed_seconds;
 };
 Effort effort_of(Thoroughness thoroughness) {
-  if (thoroughness == Thoroughness::quick) return {2, 9, 0.03};
-  return {5, 25, 0.15};
+  if (thoroughness == Thoroughness::quick) return {2, 9, 0.03, 0.15};
+  return {5, 25, 0.15, 0.75};
 }
 
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+double seconds_of(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+// The time of one implementation. One thread's is its own on the processor, whoever else computes; a team's is the
+// clock's, and counts only where its first thread kept its processor.
+class Stopwatch {
+ public:
+  explicit Stopwatch(bool alone) : alone_(alone) {}
+
+  torch::Tensor time(const std::function<torch::Tensor()>& run) {
+    const double begin = seconds_of(CLOCK_MONOTONIC), own = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+    torch::Tensor result = run();
+    const double busy = std::max(seconds_of(CLOCK_THREAD_CPUTIME_ID) - own, 1e-9),
+                 wall = std::max(seconds_of(CLOCK_MONOTONIC) - begin, 1e-9);
+    const double took = alone_ ? busy : wall;
+    last_ = took;
+    if (++calls_ == 1) return result;  // touches memory that nothing has touched
+    least_ = std::min(least_, took);
+    if (!alone_ && wall > kDisturbed * busy + kWake) return result;
+    least_undisturbed_ = std::min(least_undisturbed_, took);
+    ++undisturbed_;
+    return result;
+  }
+  bool settled() const { return undisturbed_ >= 2; }
+  double least() const {
+    return std::isfinite(least_undisturbed_) ? least_undisturbed_ : std::isfinite(least_) ? least_ : last_;
+  }
+
+ private:
+  static constexpr double kDisturbed = 1.25, kWake = 20e-6;
+  bool alone_;
+  int calls_ = 0, undisturbed_ = 0;
+  double last_ = 0, least_ = INFINITY, least_undisturbed_ = INFINITY;
+};
 
 // Of this process, as LibTorch's table of operators is.
 ops::Measurements& measurements() {
@@ -52,33 +89,31 @@ std::vector<double> measure(const std::string& of, const std::vector<Trial::Cand
                             Thoroughness thoroughness, const Run& run) {
   const torch::NoGradGuard no_grad;
   const Effort effort = effort_of(thoroughness);
+  std::vector<Stopwatch> watches(candidates.size(), Stopwatch(ops::threads() == 1));
+  std::vector<std::size_t> rivals(candidates.size());
+  std::iota(rivals.begin(), rivals.end(), 0);
   std::vector<double> seconds(candidates.size(), 0);
-  std::vector<bool> wrong(candidates.size(), false);
   torch::Tensor first;
-  const double begin = seconds_now();
-  double least = 0;
+  const double begin = seconds_of(CLOCK_MONOTONIC);
   for (int round = 0; round < effort.most_rounds; ++round) {
-    if (round >= effort.least_rounds && seconds_now() - begin > effort.seconds) break;
-    for (std::size_t k = 0; k < candidates.size(); ++k) {
-      if (wrong[k] || (round > 0 && seconds[k] > kHopeless * least)) continue;
-      const double started = seconds_now();
-      const torch::Tensor result = run(k);
-      const double took = std::max(seconds_now() - started, 1e-9);
-      seconds[k] = round < 2 ? took : std::min(seconds[k], took);
+    const bool settled = std::ranges::all_of(rivals, [&](std::size_t k) { return watches[k].settled(); });
+    const double elapsed = seconds_of(CLOCK_MONOTONIC) - begin;
+    if (round >= effort.least_rounds && elapsed > (settled ? effort.seconds : effort.disturbed_seconds)) break;
+    for (const std::size_t k : rivals) {
+      const torch::Tensor result = watches[k].time([&] { return run(k); });
+      seconds[k] = watches[k].least();
       if (round > 0) continue;
       if (k == 0) first = result;
       if (is_same(result, first, candidates[k].tolerance)) continue;
-      wrong[k] = true;
+      seconds[k] = 0;
       measurements().say(fmt::format("{}: {} computes other numbers than {} and is not used; please report it", of,
                                      candidates[k].name, candidates[0].name));
     }
-    least = INFINITY;
-    for (std::size_t k = 0; k < candidates.size(); ++k) {
-      if (!wrong[k]) least = std::min(least, seconds[k]);
+    double least = INFINITY;
+    for (const std::size_t k : rivals) {
+      if (seconds[k] > 0) least = std::min(least, seconds[k]);
     }
-  }
-  for (std::size_t k = 0; k < candidates.size(); ++k) {
-    if (wrong[k]) seconds[k] = 0;
+    std::erase_if(rivals, [&](std::size_t k) { return seconds[k] == 0 || seconds[k] > kHopeless * least; });
   }
   return seconds;
 }

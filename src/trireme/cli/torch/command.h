@@ -21,6 +21,7 @@ void add_eval(CLI::App& app);              // eval.cpp
 void add_predict(CLI::App& app);           // predict.cpp
 void add_compare(CLI::App& app);           // compare.cpp
 void add_data(CLI::App& app);              // data.cpp
+void add_tune_ops(CLI::App& app);          // tune_ops.cpp
 void add_profile(CLI::App& app);           // profile.cpp
 void add_bench_ddp(CLI::App& app);         // bench_ddp.cpp
 void add_bench_learning(CLI::App& bench);  // bench_learning.cpp, likewise

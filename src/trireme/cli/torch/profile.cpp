@@ -47,11 +47,12 @@ struct ProfileOptions {
 };
 
 // Of train's settings, besides those of the model and the data, what measuring depends on.
-constexpr std::array<std::string_view, 22> kProfiled{
-    "train.loss",     "train.metric",   "train.batch", "train.steps",        "train.optimizer",      "train.lr",
-    "train.momentum", "train.nesterov", "train.beta1", "train.beta2",        "train.weight_decay",   "train.trust",
-    "train.epsilon",  "train.autocast", "train.seed",  "run.workers",        "parallel.tensor_rule", "run.launch",
-    "run.threads",    "run.cores",      "run.device",  "train.deterministic"};
+constexpr std::array<std::string_view, 24> kProfiled{
+    "train.loss",         "train.metric",         "train.batch",    "train.steps",    "train.optimizer",
+    "train.lr",           "train.momentum",       "train.nesterov", "train.beta1",    "train.beta2",
+    "train.weight_decay", "train.trust",          "train.epsilon",  "train.autocast", "train.seed",
+    "run.workers",        "parallel.tensor_rule", "run.launch",     "run.threads",    "run.cores",
+    "run.device",         "train.deterministic",  "train.ops",      "train.op_memory"};
 
 bool is_profiled(std::string_view key) {
   return key.starts_with("model.") || key.starts_with("data.") || std::ranges::find(kProfiled, key) != kProfiled.end();

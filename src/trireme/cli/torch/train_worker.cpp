@@ -11,6 +11,7 @@
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/train_command.h"
 #include "trireme/cli/torch/train_mesh.h"
+#include "trireme/cli/torch/uses_table.h"
 #include "trireme/collective/run/communicator.h"
 #include "trireme/net/join/environment.h"
 #include "trireme/net/join/key.h"
@@ -47,15 +48,12 @@ train::TrainOptions train_options(const TrainCommand& options) {
   return how;
 }
 
-// --print-ops, of the first worker, to standard error: standard output may be read by programs.
+// Of the first worker, to standard error, for standard output may be read by programs: --print-ops, and what was wrong
+// with measuring operators.
 void print_operators(const train::Workload& workload, const train::Config& config, int rank) {
-  if (!config.print_ops || rank != 0) return;
-  fmt::print(stderr, "{:<24} {:<9} {:<30} {:<8} {:<16} {:>12} {:>12}\n", "layer", "operator", "shape", "pass", "picked",
-             "predicted us", "measured us");
-  for (const auto& use : operators::uses(*workload.model)) {
-    fmt::print(stderr, "{:<24} {:<9} {:<30} {:<8} {:<16} {:>12.0f} {:>12.0f}\n", use.layer, use.operation, use.shape,
-               use.pass, use.picked, use.predicted_us, use.measured_us);
-  }
+  if (rank != 0) return;
+  if (config.print_ops) fmt::print(stderr, "{}", uses_table(operators::uses(*workload.model)));
+  if (const auto note = operators::measurements_note(); !note.empty()) fmt::print(stderr, "trireme: {}\n", note);
 }
 
 // Says how it ended, where this is the first worker.

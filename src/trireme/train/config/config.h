@@ -38,7 +38,7 @@ struct Config {
   double warmup = 0;
   std::int64_t reference_batch = 0;
   double clip = 0;
-  std::string autocast = "none", on_nan = "stop", ops = "libtorch", op_memory = "any";
+  std::string autocast = "none", on_nan = "stop", ops = "auto", op_memory = "any";
   bool sync_batch_norm = false, deterministic = false;
   std::int64_t seed = 1;
   std::int64_t evals_per_epoch = 1;

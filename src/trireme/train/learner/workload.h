@@ -24,6 +24,8 @@ Workload prepare(const Config& config, int local_rank = 0);
 // The model alone, for the shape of this data.
 std::shared_ptr<models::Model> build_model(const Config& config, const data::Shape& shape);
 data::Splits open_data(const Config& config);
+// Bytes of workspace that one operator may use; 0: any.
+std::int64_t op_memory_of(const Config& config);
 
 // The inputs of the first training samples, as many as there are of so many, on the device; and their targets.
 torch::Tensor first_samples(const Workload& work, std::int64_t count);
