@@ -76,6 +76,13 @@ TEST_F(Operators, TooLittleMemoryTakesWhatNeedsNone) {
   EXPECT_THAT(done.err, Not(HasSubstr("winograd")));
 }
 
+TEST_F(Operators, OfOlderInstructionsTrain) {
+  const auto done = train("out", {"--ops", "auto:scalar", "--steps", "1", "--model-arg", "width=8", "--print-ops"});
+  EXPECT_THAT(done.err, HasSubstr("layer1.0.conv1"));
+  expect_refusal(run({"train", "--ops", "auto:avx3"}, options), 2, "avx3");
+  expect_refusal(run({"train", "--ops", "fast"}, options), 2, "reference");
+}
+
 TEST_F(Operators, TuneMeasuresAllOfAModel) {
   const auto done = run_well({"tune", "--ops", "--json", "--model", "resnet18", "--model-arg", "width=16", "--data",
                               synthetic, "--batch", "8", "--threads", "1"},

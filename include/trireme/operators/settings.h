@@ -13,9 +13,6 @@ enum class Operators {
   reference,  // ours by definition, slow: to compare with
 };
 
-// "auto", "libtorch", "reference"; throws ConfigError.
-Operators operators_of(std::string_view name);
-
 enum class Thoroughness {
   quick,     // what is met for the first time on this machine is measured for some hundredths of a second
   thorough,  // longer, and all of it again, whatever is known: `trireme tune --ops`
@@ -27,8 +24,15 @@ struct Settings {
   // Passes of fewer operations are LibTorch's without a trial: they cost less than the calls around them.
   double least_flops = 8e6;
   Thoroughness thoroughness = Thoroughness::quick;
+  // Kernels of ours use no more than these: "avx512", "avx2", "sse4", "scalar"; empty: all that the CPU has. Of the
+  // whole process, from when a module is optimized so.
+  std::string instructions = {};
   bool operator==(const Settings&) const = default;
 };
+
+// "auto", "libtorch", "reference", "auto:avx2" for no more than those instructions. Throws ConfigError: no such, or not
+// of this CPU.
+Settings settings_of(std::string_view text);
 
 // One line where what was measured on this machine cannot be read or kept; empty if all is well.
 std::string measurements_note();

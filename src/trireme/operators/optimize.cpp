@@ -7,12 +7,17 @@
 
 #include "trireme/operators/registry.h"
 #include "trireme/operators/replace.h"
+#include "trireme/ops/instruction_set.h"
 
 namespace trireme::operators {
 
 void optimize(const torch::nn::Module& module, const Settings& settings) {
   const bool ours = settings.operators != Operators::libtorch;
   if (ours) replace_operators();
+  // Not again: others may compute by now.
+  if (ours && !settings.instructions.empty() && settings.instructions != ops::instruction_set()) {
+    ops::set_instruction_set(settings.instructions);
+  }
   std::map<std::string, std::shared_ptr<Layer>> by_name;
   for (const auto& item : module.named_parameters()) {
     const auto dot = item.key().rfind('.');

@@ -43,7 +43,9 @@ using Uses = std::vector<operators::Use>;
 
 // One step, so that every pass of every layer is met.
 Uses step_with(train::Workload& work, const train::Config& config, operators::Thoroughness thoroughness) {
-  operators::optimize(*work.model, {.memory = train::op_memory_of(config), .thoroughness = thoroughness});
+  auto settings = train::operators_of(config);
+  settings.thoroughness = thoroughness;
+  operators::optimize(*work.model, settings);
   const auto input = train::first_samples(work, config.batch), target = train::first_targets(work, config.batch);
   work.model->zero_grad();
   (*work.objective.loss)(work.model->forward(input), target).backward();

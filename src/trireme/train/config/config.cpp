@@ -61,9 +61,11 @@ constexpr std::array kFields{
     Field{"train.trust", "--trust", "lars: share of a layer's norm a step may move it", &C::trust},
     Field{"train.clip", "--clip", "most norm of all gradients together (0: any)", &C::clip},
     Field{"train.autocast", "--autocast", "bf16 for products and convolutions, or none", &C::autocast},
-    Field{"train.ops", "--ops",
-          "operators on the CPU: auto takes for each layer what is measured fastest; libtorch; or reference, slow",
-          &C::ops},
+    Field{
+        "train.ops", "--ops",
+        "operators on the CPU: auto takes for each layer what is measured fastest, auto:avx2 of no newer instructions; "
+        "libtorch; or reference, slow",
+        &C::ops},
     Field{"train.op_memory", "--op-memory", "workspace one operator may use: 256M; or any", &C::op_memory},
     Field{"train.sync_batch_norm", "--sync-batch-norm", "batch normalization over all workers' samples",
           &C::sync_batch_norm},

@@ -12,6 +12,7 @@
 #include "trireme/mesh/hybrids.h"
 #include "trireme/mesh/schedule.h"
 #include "trireme/net/emulated_network.h"
+#include "trireme/operators/settings.h"
 #include "trireme/sync/compatibility.h"
 #include "trireme/sync/exchange/bucket_plan.h"
 #include "trireme/sync/strategies.h"
@@ -176,7 +177,7 @@ void check(const Config& config) {
   one_of("--device", config.device, {"cpu", "cuda"});
   one_of("--on-nan", config.on_nan, {"stop", "skip"});
   one_of("--autocast", config.autocast, {"none", "bf16"});
-  one_of("--ops", config.ops, {"auto", "libtorch", "reference"});
+  operators::settings_of(config.ops);
   if (config.op_memory != "any") parse_size(config.op_memory, "--op-memory");
   one_of("--exchange", config.exchange, {"auto", "background", "inline"});
   check_sizes(config);

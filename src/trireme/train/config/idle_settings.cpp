@@ -6,6 +6,7 @@
 #include "trireme/mesh/hybrids.h"
 #include "trireme/mesh/mesh_shape.h"
 #include "trireme/mesh/schedule.h"
+#include "trireme/operators/settings.h"
 #include "trireme/optim/optimizers.h"
 #include "trireme/sync/strategies.h"
 
@@ -44,6 +45,10 @@ bool mesh_may(const Config& config, const Holds& holds) {
 }
 
 bool in_chunks(const Config& config) { return uses_mesh(config) && pipelines::find_kind(config.pipeline).in_chunks; }
+
+bool chooses_operators(const Config& config) {
+  return operators::settings_of(config.ops).operators == operators::Operators::automatic && !config.deterministic;
+}
 
 bool is_split(const Config& config) {
   return in_chunks(config) || mesh_may(config, [](const mesh::MeshShape& shape) { return shape.pipe > 1; });
@@ -95,10 +100,9 @@ constexpr IdleRow kIdleRows[] = {
     {"parallel.vertical_sync", syncs_vertically, "--pipeline pipedream on a --mesh"},
     {"parallel.tensor_rule", splits_tensors, "a --mesh with tensor above 1"},
     {"parallel.memory", uses_mesh, kMesh},
-    {"train.op_memory", [](const Config& config) { return config.ops == "auto" && !config.deterministic; },
-     "--ops auto, or with --deterministic"},
+    {"train.op_memory", chooses_operators, "--ops auto, or with --deterministic"},
     {"out.print_ops",
-     [](const Config& config) { return config.ops == "reference" || (config.ops == "auto" && !config.deterministic); },
+     [](const Config& config) { return chooses_operators(config) || config.ops.starts_with("reference"); },
      "--ops reference, or auto without --deterministic"},
     {"train.beta1", has_moments, "", &optim::OptimizerKind::moments},
     {"train.beta2", has_moments, "", &optim::OptimizerKind::moments},

@@ -34,16 +34,20 @@ std::shared_ptr<models::Model> build_model(const Config& config, const data::Sha
   MutexLock lock(generator);
   torch::manual_seed(static_cast<std::uint64_t>(config.seed));
   auto model = models::make_model(config.model, {shape.input, shape.outputs(), shape.text}, config.model_args);
-  // What is chosen by measurement may differ from machine to machine in the order of its sums.
-  const bool fixed = config.deterministic && config.ops == "auto";
-  if (!fixed && config.ops != "libtorch") {
-    operators::optimize(*model, {.operators = operators::operators_of(config.ops), .memory = op_memory_of(config)});
-  }
+  operators::optimize(*model, operators_of(config));
   return model;
 }
 
-std::int64_t op_memory_of(const Config& config) {
-  return config.op_memory == "any" ? 0 : static_cast<std::int64_t>(parse_size(config.op_memory, "--op-memory"));
+operators::Settings operators_of(const Config& config) {
+  auto settings = operators::settings_of(config.ops);
+  // What is chosen by measurement may differ from machine to machine in the order of its sums.
+  if (config.deterministic && settings.operators == operators::Operators::automatic) {
+    settings.operators = operators::Operators::libtorch;
+  }
+  if (config.op_memory != "any") {
+    settings.memory = static_cast<std::int64_t>(parse_size(config.op_memory, "--op-memory"));
+  }
+  return settings;
 }
 
 Workload prepare(const Config& config, int local_rank) {

@@ -6,6 +6,7 @@
 
 #include "trireme/data/dataset.h"
 #include "trireme/models/model.h"
+#include "trireme/operators/settings.h"
 #include "trireme/train/config/config.h"
 #include "trireme/train/objective/objective.h"
 
@@ -24,8 +25,8 @@ Workload prepare(const Config& config, int local_rank = 0);
 // The model alone, for the shape of this data.
 std::shared_ptr<models::Model> build_model(const Config& config, const data::Shape& shape);
 data::Splits open_data(const Config& config);
-// Bytes of workspace that one operator may use; 0: any.
-std::int64_t op_memory_of(const Config& config);
+// What --ops, --op-memory and --deterministic say of its layers.
+operators::Settings operators_of(const Config& config);
 
 // The inputs of the first training samples, as many as there are of so many, on the device; and their targets.
 torch::Tensor first_samples(const Workload& work, std::int64_t count);

@@ -134,7 +134,7 @@ std::vector<StepTimes> measure_steps(const StepBenchOptions& options, const Know
   };
   std::vector<int> bursts;
   for (auto& group : groups) {
-    run(*group, 0, 30);  // operators are chosen in the first steps
+    run(*group, 0, 5);  // operators are chosen in the first step
     const auto some = run(*group, 0, 2);
     bursts.push_back(std::clamp(static_cast<int>(std::lround(options.burst_s * 1e6 / some.back())), 2, 400));
   }
@@ -222,7 +222,7 @@ void add_bench_step(CLI::App& bench) {
   step->add_option("--dtype", options->dtypes, "f32, bf16 (f32)")->type_name("");
   step->add_option("--threads", options->threads, "compute threads (2)")->type_name("");
   step->add_option("--rounds", options->rounds, "turns of each system (5)")->type_name("");
-  step->add_option("--ops", options->ops, "our operators: auto, libtorch or reference")
+  step->add_option("--ops", options->ops, "our operators: auto, auto:avx2, libtorch or reference")
       ->type_name("")
       ->check(CLI::IsMember({"auto", "libtorch", "reference"}));
   step->add_option("--peers", options->peers, "pytorch: the fastest that is installed")->type_name("");

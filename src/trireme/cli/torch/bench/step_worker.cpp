@@ -33,7 +33,7 @@ class SteppingModel {
  public:
   explicit SteppingModel(const StepJob& job)
       : model_(models::make_model(job.model, data_shape(job))), bf16_(job.dtype != "f32") {
-    operators::optimize(*model_, {.operators = operators::operators_of(job.ops)});
+    operators::optimize(*model_, operators::settings_of(job.ops));
     train::NamedTensors parameters;
     for (const auto& item : model_->named_parameters()) parameters.emplace_back(item.key(), item.value());
     optimizer_ = train::make_optimizer("sgd", parameters);
