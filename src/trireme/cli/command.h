@@ -31,7 +31,7 @@ void add_serve(CLI::App& app);           // serve.cpp
 void add_bench(CLI::App& app);           // bench.cpp, bench/worker.cpp
 void add_bench_ps(CLI::App& app);        // bench_ps.cpp, bench_ps_worker.cpp
 void add_bench_codec(CLI::App& app);     // bench_codec.cpp
-void add_bench_ops(CLI::App& app);       // bench_ops.cpp, bench/zoo_convs.cpp
+void add_bench_ops(CLI::App& app);       // bench_ops.cpp, bench/ops/ops_command.cpp
 void add_bench_predict(CLI::App& app);   // bench_predict.cpp, bench/predict_calls.cpp
 void add_bench_equal(CLI::App& app);     // bench_equal.cpp
 void add_bench_simulate(CLI::App& app);  // bench_simulate.cpp, bench/simulate_cases.cpp
