@@ -14,24 +14,24 @@ using testing::HasSubstr;
 
 TEST(ConvDrawing, EveryAlgorithmShowsTheDefinitionsOutputs) {
   for (const ConvAlgorithm* algorithm : conv_algorithms()) {
-    const ConvDrawing drawing = draw_conv(*algorithm, {5, 4}, {3, 3});
+    const OpDrawing drawing = draw_conv(*algorithm, {5, 4}, {3, 3});
     ASSERT_GE(drawing.steps.size(), 3u) << algorithm->name();
     const auto& outputs = drawing.steps.back().grids.front().rows;
     EXPECT_EQ(outputs, draw_conv(*conv_algorithms().front(), {5, 4}, {3, 3}).steps.back().grids.front().rows)
         << algorithm->name();
-    EXPECT_THAT(conv_page(drawing), HasSubstr(nlohmann::json(outputs[0]).dump()));
+    EXPECT_THAT(drawing_page(drawing), HasSubstr(nlohmann::json(outputs[0]).dump()));
   }
 }
 
 TEST(ConvDrawing, TheNotesExample) {
-  const std::string text = conv_text(draw_conv(*find_conv_algorithm("im2col"), {3, 3}, {2, 2}));
+  const std::string text = drawing_text(draw_conv(*find_conv_algorithm("im2col"), {3, 3}, {2, 2}));
   for (const char* part : {"145.06 108.06", "108.06 121.06", "3 9 2 8", "8 1 4 8", "16 multiplications"}) {
     EXPECT_THAT(text, HasSubstr(part)) << text;
   }
 }
 
 TEST(ConvDrawing, WinogradCountsFewerMultiplications) {
-  const std::string text = conv_text(draw_conv(*find_conv_algorithm("winograd2"), {4, 4}, {3, 3}));
+  const std::string text = drawing_text(draw_conv(*find_conv_algorithm("winograd2"), {4, 4}, {3, 3}));
   EXPECT_THAT(text, HasSubstr("by 16 multiplications; the definition takes 36"));
   EXPECT_THAT(text, HasSubstr("1/2 -1/2  1/2"));
   EXPECT_THROW(draw_conv(*find_conv_algorithm("winograd2"), {4, 4}, {2, 2}), ConfigError);

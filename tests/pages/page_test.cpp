@@ -31,7 +31,7 @@ TEST(Page, EscapedJsonIsTheSameJson) {
 }
 
 TEST(Page, FillsTheShellOnce) {
-  for (View view : {View::collective, View::pipeline, View::comparison, View::convolution}) {
+  for (View view : {View::collective, View::pipeline, View::comparison, View::steps}) {
     const auto page = render(view, kNasty, nlohmann::json(kNasty).dump());
     EXPECT_TRUE(page.starts_with("<!DOCTYPE html>\n"));
     EXPECT_TRUE(page.ends_with("</html>\n"));

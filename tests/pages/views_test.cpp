@@ -1,11 +1,11 @@
-// The pages of collectives, pipelines and convolutions in a browser; that of compared runs is tested in tests/report.
+// The pages of collectives, pipelines and operators in a browser; that of compared runs is tested in tests/report.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/pages/browser.h"
 #include "trireme/collective/draw/drawing.h"
 #include "trireme/mesh/draw/page.h"
-#include "trireme/ops/conv/draw/steps.h"
+#include "trireme/ops/draw/drawing.h"
 
 namespace trireme {
 namespace {
@@ -93,22 +93,25 @@ TEST(Views, APipelineIsFollowed) {
   EXPECT_EQ(shown.found["rows"], (json{3, pipelines::kinds().size()}));
 }
 
-TEST(Views, AConvolutionShowsItsSteps) {
+TEST(Views, AnOperatorShowsItsSteps) {
   TRIREME_NEEDS_BROWSER();
-  ops::ConvDrawing drawing{kPlanted,
-                           {{"first " + kPlanted, {{"label " + kPlanted, {{"1", "2"}, {"3", kPlanted}}}}},
-                            {"second", {{"a", {{"4"}}}, {"b", {{"5"}}}}}}};
-  auto shown = show(ops::conv_page(drawing), R"js(
+  ops::OpDrawing drawing{kPlanted,
+                         "summary " + kPlanted,
+                         {{"first " + kPlanted, {{"label " + kPlanted, {{"1", "2"}, {"3", kPlanted}}}}},
+                          {"second", {{"a", {{"4"}}}, {"b", {{"5", "6"}}, {{210, -1}}}}}}};
+  auto shown = show(ops::drawing_page(drawing), R"js(
     probe.look();
     return {sections: document.querySelectorAll('section').length, title: document.title,
       caption: document.querySelector('caption').textContent,
+      coloured: document.querySelectorAll('td[style]').length,
       cells: [...document.querySelectorAll('td')].map(cell => cell.textContent)};
   )js");
   EXPECT_THAT(shown.errors, IsEmpty());
   EXPECT_EQ(shown.found["sections"], 2);
   EXPECT_EQ(shown.found["title"], kPlanted);
   EXPECT_EQ(shown.found["caption"], "label " + kPlanted);
-  EXPECT_EQ(shown.found["cells"], (json{"1", "2", "3", kPlanted, "4", "5"}));
+  EXPECT_EQ(shown.found["cells"], (json{"1", "2", "3", kPlanted, "4", "5", "6"}));
+  EXPECT_EQ(shown.found["coloured"], 1);
 }
 
 }  // namespace

@@ -30,10 +30,10 @@ const Parts& parts_of(View view) {
        "This page draws with JavaScript; compare.csv beside it holds the same numbers.",
        {"common.css", "comparison.css"},
        {"common.js", "comparison_charts.js", "comparison_costs.js", "comparison_measures.js", "comparison_page.js"}},
-      {View::convolution,
+      {View::steps,
        "This page draws with JavaScript; `trireme explain` without --html prints the same as text.",
-       {"common.css", "convolution.css"},
-       {"common.js", "convolution_page.js"}}};
+       {"common.css", "steps.css"},
+       {"common.js", "steps_page.js"}}};
   return *std::ranges::find(all, view, &Parts::view);
 }
 

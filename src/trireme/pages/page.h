@@ -10,7 +10,7 @@ enum class View {
   collective,  // data: what collective/draw/drawing_page.cpp writes
   pipeline,    // data: what mesh/draw/page.cpp writes
   comparison,  // data: compare.json
-  convolution  // data: what ops/conv/draw/draw.cpp writes
+  steps        // data: what ops/draw/drawing.cpp writes
 };
 
 // `data` is JSON in UTF-8. Title and data may hold any text: nothing in them is read as HTML or run.

@@ -11,7 +11,7 @@
 #include "trireme/base/text/text.h"
 #include "trireme/cli/command.h"
 #include "trireme/cli/explain/explain_auto.h"
-#include "trireme/cli/explain/explain_conv.h"
+#include "trireme/cli/explain/explain_operator.h"
 #include "trireme/cli/explain/explain_pipeline.h"
 #include "trireme/cli/output_file.h"
 #include "trireme/cli/terminal.h"
@@ -40,7 +40,7 @@ struct ExplainOptions {
   bool deterministic = false;
   bool json = false;  // of auto and pipelines
   PipelineQuestion pipeline;
-  ConvQuestion conv;
+  OperatorQuestion op;
 };
 
 constexpr const char* kDrawing[] = {"--count", "--html", "--full"};
@@ -71,7 +71,9 @@ const Algorithm& choose(const ExplainOptions& options) {
     if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) names.push_back(algorithm.name);
   }
   names.push_back("auto");
-  names.push_back("conv");
+  for (const std::string_view each : explained_operators()) {
+    if (std::find(names.begin(), names.end(), each) == names.end()) names.push_back(each);
+  }
   std::vector<std::string> pipelines;
   for (const pipelines::PipelineKind& kind : pipelines::kinds()) {
     pipelines.push_back(fmt::format("{}{}", kPipelinePrefix, kind.name));
@@ -171,25 +173,30 @@ void ask_pipeline(const CLI::App& command, const ExplainOptions& options) {
   if (html) write_page(options.html, page, "point at a micro-batch to follow it");
 }
 
-void ask_conv(const CLI::App& command, const ExplainOptions& options) {
+void ask_operator(const CLI::App& command, const ExplainOptions& options) {
   refuse(command, kCollective, "an operator; it belongs to collectives");
   refuse(command, kAuto, "an operator; it belongs to auto");
   refuse(command, kPipelineFlags, "an operator; it belongs to pipeline:NAME");
   refuse(command, kJson, "an operator; it belongs to auto and to pipelines");
   if (options.full) throw ConfigError("--full: has no meaning with an operator");
-  const bool html = !options.html.empty();
-  const std::string page = explain_conv(options.conv, html);
-  if (html) write_page(options.html, page, "the steps from top to bottom");
+  OperatorQuestion question = options.op;
+  question.name = options.algorithm;
+  const ops::OpDrawing drawing = explain_operator(command, question);
+  if (options.html.empty()) {
+    fmt::print("{}", ops::drawing_text(drawing));
+  } else {
+    write_page(options.html, ops::drawing_page(drawing), "the steps from top to bottom");
+  }
 }
 
 void explain(const CLI::App& command, const ExplainOptions& options) {
   if (command.count("--html") > 0 && options.algorithm != "auto") check_output(options.html, "--html");
   if (options.algorithm.starts_with(kPipelinePrefix)) {
-    refuse(command, kConvFlags, "a pipeline; it belongs to conv");
+    refuse(command, kOperatorFlags, "a pipeline; it belongs to operators");
     return ask_pipeline(command, options);
   }
-  if (options.algorithm == "conv") return ask_conv(command, options);
-  refuse(command, kConvFlags, "what is no operator; it belongs to conv");
+  if (asks_operator(command, options.algorithm)) return ask_operator(command, options);
+  refuse(command, kOperatorFlags, "what is no operator; it belongs to operators");
   refuse(command, kPipelineFlags, "an algorithm of a collective; it belongs to pipeline:NAME");
   if (options.algorithm == "auto") return ask_auto(command, options);
   refuse(command, kAuto, "an algorithm; it belongs to auto");
@@ -213,8 +220,10 @@ void add_explain(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "explain", "Show the rounds of an algorithm, the chart of a pipeline, or the steps of an operator");
   command
-      ->add_option("algorithm", options->algorithm,
-                   "Its name, as `trireme check` lists them; auto: which would be picked; pipeline:1f1b; or conv")
+      ->add_option(
+          "algorithm", options->algorithm,
+          "Its name, as `trireme check` lists them; auto: which would be picked; pipeline:1f1b; or an operator: "
+          "conv, winograd, im2col, fft, matmul, lstm, attention")
       ->required();
   command->add_option("-n,--ranks,--workers,--nproc-per-node", options->ranks, "Ranks (default 4)");
   command->add_option("--collective", options->collective, "Default: all-reduce, or the first that has the algorithm");
@@ -228,7 +237,7 @@ void add_explain(CLI::App& app) {
   command->add_flag("--deterministic", options->deterministic, "auto: only sums in canonical order");
   command->add_flag("--json", options->json, "auto and pipelines: one JSON object");
   add_pipeline_flags(*command, options->pipeline);
-  add_conv_flags(*command, options->conv);
+  add_operator_flags(*command, options->op);
   command->callback([options, command] { explain(*command, *options); });
 }
 

@@ -23,13 +23,8 @@ struct Example {
   float bias = 0;
 };
 
-std::string number(double x) {
-  const double rounded = std::round(x * 1e4) / 1e4;
-  return fmt::format("{:g}", rounded == 0 ? 0.0 : rounded);
-}
-
-ConvGrid grid_of(std::string label, int64_t rows, int64_t columns, const auto& at) {
-  ConvGrid grid{std::move(label), {}};
+DrawnGrid grid_of(std::string label, int64_t rows, int64_t columns, const auto& at) {
+  DrawnGrid grid{std::move(label), {}};
   for (int64_t i = 0; i < rows; ++i) {
     auto& row = grid.rows.emplace_back();
     for (int64_t j = 0; j < columns; ++j) row.push_back(at(i, j));
@@ -37,9 +32,10 @@ ConvGrid grid_of(std::string label, int64_t rows, int64_t columns, const auto& a
   return grid;
 }
 
-ConvGrid grid_of(std::string label, const std::vector<float>& numbers, int64_t columns) {
-  return grid_of(std::move(label), static_cast<int64_t>(numbers.size()) / columns, columns,
-                 [&](int64_t i, int64_t j) { return number(numbers[static_cast<std::size_t>(i * columns + j)]); });
+DrawnGrid grid_of(std::string label, const std::vector<float>& numbers, int64_t columns) {
+  return grid_of(std::move(label), static_cast<int64_t>(numbers.size()) / columns, columns, [&](int64_t i, int64_t j) {
+    return drawn_number(numbers[static_cast<std::size_t>(i * columns + j)]);
+  });
 }
 
 Example example_of(std::array<int64_t, 2> input, std::array<int64_t, 2> kernel) {
@@ -68,7 +64,7 @@ std::vector<float> result_of(const ConvAlgorithm& algorithm, Example it) {
 }
 
 // The first tile through a transform's own functions.
-void add_tile_steps(const tiled::Transform& transform, const Example& it, std::vector<ConvStep>& steps) {
+void add_tile_steps(const tiled::Transform& transform, const Example& it, std::vector<DrawnStep>& steps) {
   const int64_t n = transform.n, plane = kStrip, part = kStrip * transform.planes, planes = transform.planes;
   const auto floats = [](int64_t count) {
     AlignedFloats memory(count);
@@ -119,8 +115,8 @@ void add_tile_steps(const tiled::Transform& transform, const Example& it, std::v
     const int64_t columns = planes == 1 ? n : transform.parts / n;
     return grid_of(std::move(label), n, columns, [&](int64_t i, int64_t j) {
       const float* at = from + (planes == 1 ? i * n + j : j * n + i) * step;
-      return planes == 1 ? number(at[0])
-                         : fmt::format("{}{:+g}i", number(at[0]), std::round(at[imaginary] * 1e2) / 1e2);
+      return planes == 1 ? drawn_number(at[0])
+                         : fmt::format("{}{:+g}i", drawn_number(at[0]), std::round(at[imaginary] * 1e2) / 1e2);
     });
   };
   const bool real = planes == 1;
@@ -128,7 +124,7 @@ void add_tile_steps(const tiled::Transform& transform, const Example& it, std::v
                                n, transform.outputs[0], transform.outputs[1]),
                    {grid_of("d", tile, n), grid_of("w", it.weight, it.shape.kernel[1])}});
   if (real) {
-    ConvStep step{"The transforms' matrices, derived by interpolation in exact fractions.", {}};
+    DrawnStep step{"The transforms' matrices, derived by interpolation in exact fractions.", {}};
     for (const auto& [name, rows] : transform.matrices()) step.grids.push_back({name, rows});
     steps.push_back(std::move(step));
   }
@@ -143,7 +139,7 @@ void add_tile_steps(const tiled::Transform& transform, const Example& it, std::v
                    {grid_of("Y", outputs, transform.outputs[1])}});
 }
 
-void add_matrix_steps(const Example& it, std::vector<ConvStep>& steps) {
+void add_matrix_steps(const Example& it, std::vector<DrawnStep>& steps) {
   const im2col::Window window(im2col::forward_axis(it.shape, 0), im2col::forward_axis(it.shape, 1), 1, 1, 1,
                               kMostDrawn * kMostDrawn);
   std::vector<std::vector<std::string>> rows;
@@ -156,7 +152,7 @@ void add_matrix_steps(const Example& it, std::vector<ConvStep>& steps) {
       auto& row = rows.emplace_back();
       for (const int64_t tap : window.taps().offsets) {
         for (int64_t l = 0; l < window.taps().run; ++l)
-          row.push_back(number(pixels[static_cast<std::size_t>(i)][tap + l]));
+          row.push_back(drawn_number(pixels[static_cast<std::size_t>(i)][tap + l]));
       }
     }
   }
@@ -166,16 +162,16 @@ void add_matrix_steps(const Example& it, std::vector<ConvStep>& steps) {
                    {{"rows", rows}, grid_of("w", it.weight, 1)}});
 }
 
-void add_definition_steps(const Example& it, std::vector<ConvStep>& steps) {
+void add_definition_steps(const Example& it, std::vector<DrawnStep>& steps) {
   std::string sum;
   for (int64_t r = 0; r < it.shape.kernel[0]; ++r) {
     for (int64_t s = 0; s < it.shape.kernel[1]; ++s) {
       sum += fmt::format("{}{}·{}", sum.empty() ? "" : " + ",
-                         number(it.input[static_cast<std::size_t>(r * it.shape.width + s)]),
-                         number(it.weight[static_cast<std::size_t>(r * it.shape.kernel[1] + s)]));
+                         drawn_number(it.input[static_cast<std::size_t>(r * it.shape.width + s)]),
+                         drawn_number(it.weight[static_cast<std::size_t>(r * it.shape.kernel[1] + s)]));
     }
   }
-  if (it.bias != 0) sum += fmt::format(" + {}", number(it.bias));
+  if (it.bias != 0) sum += fmt::format(" + {}", drawn_number(it.bias));
   steps.push_back({"The picture and the kernel, which is laid over it at each output.",
                    {grid_of("x", it.input, it.shape.width), grid_of("w", it.weight, it.shape.kernel[1])}});
   steps.push_back({fmt::format("The first output: {}.", sum), {}});
@@ -183,7 +179,7 @@ void add_definition_steps(const Example& it, std::vector<ConvStep>& steps) {
 
 }  // namespace
 
-ConvDrawing draw_conv(const ConvAlgorithm& algorithm, std::array<int64_t, 2> input, std::array<int64_t, 2> kernel) {
+OpDrawing draw_conv(const ConvAlgorithm& algorithm, std::array<int64_t, 2> input, std::array<int64_t, 2> kernel) {
   if (std::max({input[0], input[1], kernel[0], kernel[1]}) > kMostDrawn) {
     throw ConfigError(fmt::format("sides of up to {} can be drawn, not more", kMostDrawn));
   }
@@ -194,8 +190,10 @@ ConvDrawing draw_conv(const ConvAlgorithm& algorithm, std::array<int64_t, 2> inp
   }
   const ConvAlgorithm& definition = *conv_algorithms().front();
   const double products = algorithm.cost(it.shape, Pass::forward).multiplications;
-  ConvDrawing drawing{
-      fmt::format("convolution of {}x{} by {}x{}, {}", input[0], input[1], kernel[0], kernel[1], algorithm.what()), {}};
+  OpDrawing drawing{
+      fmt::format("convolution of {}x{} by {}x{}, {}", input[0], input[1], kernel[0], kernel[1], algorithm.what()),
+      "Its steps on one picture of one channel, from the code that runs.",
+      {}};
   const auto* tiled = dynamic_cast<const tiled::TiledConv*>(&algorithm);
   if (tiled != nullptr) {
     add_tile_steps(*tiled->transform(it.shape, Pass::forward), it, drawing.steps);
@@ -210,7 +208,7 @@ ConvDrawing draw_conv(const ConvAlgorithm& algorithm, std::array<int64_t, 2> inp
     off = std::max(off, std::abs(static_cast<double>(output[i]) - right[i]));
   drawing.steps.push_back(
       {fmt::format("All outputs{}, by {:g} multiplications; the definition takes {:g} and differs by {:.2g} at most.",
-                   it.bias != 0 ? fmt::format(", with the bias {}", number(it.bias)) : "", products,
+                   it.bias != 0 ? fmt::format(", with the bias {}", drawn_number(it.bias)) : "", products,
                    definition.cost(it.shape, Pass::forward).multiplications, off),
        {grid_of("y", output, it.shape.out_width())}});
   return drawing;

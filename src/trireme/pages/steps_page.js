@@ -1,7 +1,8 @@
-// A convolution: the steps of an algorithm, each with its grids of numbers.
-const grid = ({label, rows}) =>
+// An operator: its steps, each with tables of numbers or words.
+const cell = (text, hue = -1) => el('td', hue < 0 ? {} : {style: `--hue: ${hue}`}, text);
+const grid = ({label, rows, hues = []}) =>
     el('table', {}, el('caption', {}, label),
-       el('tbody', {}, ...rows.map(row => el('tr', {}, ...row.map(cell => el('td', {}, cell))))));
+       el('tbody', {}, ...rows.map((row, i) => el('tr', {}, ...row.map((text, j) => cell(text, hues[i]?.[j]))))));
 const steps = D.steps.map(
     (step, number) =>
         el('section', {class: 'panel'}, el('p', {}, `${number + 1}. ${step.text}`),
