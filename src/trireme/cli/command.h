@@ -15,6 +15,8 @@ struct Exit {
 inline constexpr std::array<std::string_view, 7> kOwnBenchmarks{"ps",      "ps-soak",  "codec", "equal",
                                                                 "predict", "simulate", "ops"};
 inline constexpr std::array<std::string_view, 4> kTorchBenchmarks{"ddp", "learning", "parallel", "step"};
+// Of `bench ops`, the peer that needs it.
+inline constexpr std::string_view kTorchPeer = "libtorch";
 
 // Adds the subcommand's options to `app`; the callback runs when it was chosen. Errors are thrown, never printed.
 using Command = void (*)(CLI::App& app);

@@ -12,6 +12,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/base/files/file_limit.h"
+#include "trireme/base/text/split.h"
 #include "trireme/base/text/text.h"
 #include "trireme/cli/arguments.h"
 #include "trireme/cli/command.h"
@@ -22,6 +23,16 @@
 
 namespace {
 
+// Whether a word after `bench ops` lists the peer that is LibTorch: "libtorch", "--peers=onednn,libtorch".
+bool lists_torch_peer(int argc, char** argv) {
+  for (int i = 3; i < argc; ++i) {
+    const std::string_view word = argv[i], list = word.substr(word.find('=') + 1);
+    const auto names = trireme::split(list, ',');
+    if (std::ranges::find(names, trireme::cli::kTorchPeer) != names.end()) return true;
+  }
+  return false;
+}
+
 bool wants_torch(int argc, char** argv) {
   std::string_view first = argc > 1 ? argv[1] : "", second = argc > 2 ? argv[2] : "";
   if (first == "bench" &&
@@ -29,6 +40,7 @@ bool wants_torch(int argc, char** argv) {
     return true;
   }
   if (first == "tune" && std::find(argv + 2, argv + argc, std::string_view("--ops")) != argv + argc) return true;
+  if (first == "bench" && second == "ops" && lists_torch_peer(argc, argv)) return true;
   return std::ranges::find(trireme::cli::kTorchCommands, first, &trireme::cli::TorchCommand::name) !=
          trireme::cli::kTorchCommands.end();
 }

@@ -6,7 +6,7 @@ namespace trireme::cli {
 
 void add_bench_ops(CLI::App& app) {
   bench::add_ops_command(*app.add_subcommand("bench-ops", "Measure operators' implementations: also `bench ops`"),
-                         {bench::onednn_peer(), bench::openblas_peer()});
+                         {bench::onednn_peer(), bench::openblas_peer()}, kTorchPeer);
 }
 
 }  // namespace trireme::cli

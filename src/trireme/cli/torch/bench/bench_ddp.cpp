@@ -251,6 +251,7 @@ void add_bench_ddp(CLI::App& app) {
   auto* bench = app.add_subcommand("bench", "Measure");
   bench->require_subcommand(1);
   add_bench_learning(*bench);
+  add_bench_ops_libtorch(*bench);
   add_bench_parallel(*bench);
   add_bench_step(*bench);
   auto options = std::make_shared<DdpBenchOptions>();
