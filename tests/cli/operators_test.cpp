@@ -104,6 +104,7 @@ TEST(BenchOps, OpenBlasBesideOurs) {
   for (const auto& row :
        rows_of("--op matmul,relu --model mlp-wide --batch 1 --threads 1 --rounds 1 --peers openblas")) {
     EXPECT_TRUE(row["op"] != "relu" || row["peer"] == "trireme") << "OpenBLAS has no such operator";
+    EXPECT_EQ(row.value("version", "").starts_with("OpenBLAS "), row["peer"] == "openblas") << row;
     peers.insert(row["peer"].get<std::string>());
   }
   EXPECT_EQ(peers, (std::set<std::string>{"openblas", "trireme"}));

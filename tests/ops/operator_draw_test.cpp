@@ -6,6 +6,7 @@
 
 #include "trireme/base/error.h"
 #include "trireme/ops/attention/draw/steps.h"
+#include "trireme/ops/instruction_set.h"
 #include "trireme/ops/matmul/draw/steps.h"
 #include "trireme/ops/matmul/matmul.h"
 #include "trireme/ops/recurrent/draw/steps.h"
@@ -15,7 +16,7 @@ namespace operator_draw_test {
 
 using testing::HasSubstr;
 
-TEST(MatmulDrawing, TheTraceIsTheWholeProduct) {
+void expect_whole_products() {
   for (const auto& [m, n, k] :
        {std::array<int64_t, 3>{1, 2, 1}, {60, 100, 600}, {300, 70, 40}, {17, 700, 9}, {5, 31, 1030}, {257, 33, 3}}) {
     const MatmulTrace trace = trace_matmul(m, n, k);
@@ -48,6 +49,15 @@ TEST(MatmulDrawing, TheTraceIsTheWholeProduct) {
       EXPECT_NEAR(static_cast<double>(trace.c[static_cast<std::size_t>(at)]), sum, 1e-4 * static_cast<double>(k));
     }
   }
+}
+
+TEST(MatmulDrawing, TheTraceIsTheWholeProduct) {
+  for (const std::string& set : instruction_sets()) {
+    set_instruction_set(set);
+    SCOPED_TRACE(set);
+    expect_whole_products();
+  }
+  set_instruction_set("auto");
 }
 
 TEST(MatmulDrawing, ShowsTilesAndCounts) {

@@ -18,6 +18,7 @@ struct OneDnn {
   OneDnn();
   void* library;
 #define TRIREME_ONEDNN(name) decltype(::name)* name = find<decltype(::name)>(#name)
+  TRIREME_ONEDNN(dnnl_version);
   TRIREME_ONEDNN(dnnl_engine_create);
   TRIREME_ONEDNN(dnnl_stream_create);
   TRIREME_ONEDNN(dnnl_stream_wait);

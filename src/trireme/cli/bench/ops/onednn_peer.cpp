@@ -128,6 +128,11 @@ OpPeer onednn_peer() {
   return {.name = "onednn",
           .what = "oneDNN's primitives, in their own layouts",
           .require = [] { onednn(); },
+          .version =
+              [] {
+                const dnnl_version_t& it = *onednn().dnnl_version();
+                return fmt::format("oneDNN {}.{}.{}", it.major, it.minor, it.patch);
+              },
           .operators = {{"conv", onednn_conv},
                         {"matmul", onednn_linear},
                         {"softmax", onednn_softmax},
@@ -150,6 +155,7 @@ OpPeer onednn_peer() {
                     "--peers onednn: this program was built without oneDNN's headers; run ./trireme packages peers, "
                     "then build again");
               },
+          .version = [] { return std::string(); },
           .operators = {}};
 }
 

@@ -1,6 +1,7 @@
 // Other libraries' operators beside ours in `bench ops`.
 #pragma once
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,6 +14,7 @@ struct OpPeer {
   std::string_view what;  // one line
   // Throws ConfigError, one line, where it is not there.
   void (*require)();
+  std::string (*version)();  // of the library; called after require()
   struct Operator {
     std::string_view family;
     // None where it does not take the shape or pass.

@@ -23,7 +23,7 @@ std::vector<OpRow> measure_rivals(const std::vector<OpRival>& rivals, int rounds
   constexpr double kMostCalls = 1000;
   std::vector<OpRow> rows;
   std::vector<int> calls(rivals.size(), 1);
-  for (const auto& [peer, it] : rivals) rows.push_back({it.implementation, peer, it.workspace, {}});
+  for (const auto& [peer, version, it] : rivals) rows.push_back({it.implementation, peer, version, it.workspace, {}});
   for (int round = -2; round < rounds; ++round) {
     for (std::size_t i = 0; i < rivals.size(); ++i) {
       const double begin = now_seconds();
@@ -67,6 +67,7 @@ void OpRowPrinter::row(const OpFamily& family, const OpPass& pass, const OpShape
     line["threads"] = ops::threads();
     line["instructions"] = ops::instruction_set();
     line["peer"] = row.peer;
+    if (!row.version.empty()) line["version"] = row.version;
     add_host(line);
     fmt::print("{}\n", line.dump());
   } else {

@@ -9,13 +9,14 @@ namespace trireme::bench {
 
 struct OpRow {
   std::string implementation, peer;
+  std::string version = {};     // the peer's; ours has none
   int64_t workspace = 0;        // bytes
   std::vector<double> seconds;  // of a call, by round
   double p50() const;
 };
 
 struct OpRival {
-  std::string peer;
+  std::string peer, version;
   Contender contender;
 };
 // Each has its turn in every round, after one that is not counted: it touches the memory. Short calls are repeated

@@ -21,6 +21,7 @@ struct OpenBlas {
                          const float* b, int ldb, float beta, float* c, int ldc);
   Sgemm sgemm = nullptr;
   void (*set_threads)(int) = nullptr;
+  std::string version;  // "OpenBLAS 0.3.21, SkylakeX"
 
   OpenBlas() {
     void* const library = dlopen(kOpenBlas, RTLD_NOW);
@@ -33,6 +34,13 @@ struct OpenBlas {
       throw ConfigError(fmt::format("--peers openblas: {} has no cblas_sgemm; another library?", kOpenBlas));
     }
     set_threads(ops::threads());
+    const auto text_of = [&](const char* name) {
+      const auto function = reinterpret_cast<const char* (*)()>(dlsym(library, name));
+      return std::string(function != nullptr ? function() : "");
+    };
+    const std::string config = text_of("openblas_get_config");  // "OpenBLAS 0.3.21 NO_LAPACKE …"
+    version = fmt::format("{}, {}", config.substr(0, config.find(' ', config.find(' ') + 1)),
+                          text_of("openblas_get_corename"));
   }
 };
 
@@ -74,6 +82,7 @@ OpPeer openblas_peer() {
   return {.name = "openblas",
           .what = "cblas_sgemm of OpenBLAS",
           .require = [] { openblas(); },
+          .version = [] { return openblas().version; },
           .operators = {{"matmul", openblas_linear}}};
 }
 

@@ -119,14 +119,14 @@ std::vector<OpRival> rivals_of(const OpsFlags& flags, const OpCase& it, ops::Pas
     return (std::ranges::find(listed, name) != listed.end()) != flags.implementations.empty();
   };
   for (Contender& contender : it.family->contenders(it.shape, pass)) {
-    if (wanted(contender.implementation)) rivals.push_back({std::string(kOurs), std::move(contender)});
+    if (wanted(contender.implementation)) rivals.push_back({std::string(kOurs), "", std::move(contender)});
   }
   if (rivals.empty()) return rivals;
   for (const OpPeer& peer : peers) {
     for (const auto& [family, contenders] : peer.operators) {
       if (family != it.family->name) continue;
       for (Contender& contender : contenders(it.shape, pass))
-        rivals.push_back({std::string(peer.name), std::move(contender)});
+        rivals.push_back({std::string(peer.name), peer.version(), std::move(contender)});
     }
   }
   return rivals;
@@ -162,6 +162,9 @@ void run_ops_command(const CLI::App& command, const OpsFlags& flags, const std::
   const auto peers = peers_of(flags, known);
   const OpPeaks peaks{ops::measure_peak() * ops::threads(), measure_memory()};
   const OpRowPrinter printer(peaks, flags.json);
+  for (const OpPeer& peer : peers) {
+    if (!flags.json) fmt::print("{}: {}, {}\n", peer.name, peer.what, peer.version());
+  }
   printer.header(rounds);
   std::map<std::string, OpsTotal> totals;
   double flops = 0;

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 #include <torch/version.h>
 
+#include <cmath>
 #include <limits>
 #include <memory>
 
@@ -45,8 +46,8 @@ std::vector<Contender> torch_conv(const OpShape& of, ops::Pass pass) {
         at::conv2d(x, weight, {}, it.stride, it.padding, it.dilation, it.groups);
       } else {
         const bool data = pass == ops::Pass::data;
-        at::convolution_backward(d_y, x, weight, c10::nullopt, it.stride, it.padding, it.dilation, false, {0, 0},
-                                 it.groups, {data, !data, false});
+        at::convolution_backward(d_y, x, weight, at::OptionalIntArrayRef(), it.stride, it.padding, it.dilation, false,
+                                 {0, 0}, it.groups, {data, !data, false});
       }
     };
     all.push_back({last ? "conv2d channels last" : "conv2d", 0, run});
@@ -117,10 +118,13 @@ std::vector<Contender> torch_attention(const OpShape& of, ops::Pass pass) {
 #endif
 }
 
-// Rows × channels as an image of one column, channels last.
+// Rows × channels as an image, channels last, as square as the rows can be: where a side is 1, LibTorch may take the
+// layout for another one, in which it is slow.
 std::vector<Contender> torch_batch_norm(const OpShape& of, ops::Pass pass) {
   const auto& it = std::get<BatchNormShape>(of);
-  const auto image = [&] { return channels_last(values({1, it.rows.channels, it.rows.rows, 1})); };
+  auto width = static_cast<int64_t>(std::sqrt(static_cast<double>(it.rows.rows)));
+  while (it.rows.rows % width != 0) --width;
+  const auto image = [&] { return channels_last(values({1, it.rows.channels, it.rows.rows / width, width})); };
   Tensors leaves{image(), values({it.rows.channels}), values({it.rows.channels})};
   if (it.add) leaves.push_back(image());
   const bool add = it.add, relu = it.relu;
@@ -193,6 +197,7 @@ OpPeer libtorch_peer() {
   return {.name = "libtorch",
           .what = "LibTorch's operators, as training calls them",
           .require = [] { at::set_num_threads(ops::threads()); },
+          .version = [] { return std::string("LibTorch " TORCH_VERSION); },
           .operators = {{"conv", torch_conv},
                         {"matmul", torch_linear},
                         {"lstm", torch_recurrent},
