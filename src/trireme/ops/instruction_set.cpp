@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 #include <hwy/targets.h>
 
+#include <atomic>
+
 #include "trireme/base/error.h"
 
 namespace trireme::ops {
 namespace {
+
+std::atomic<bool> may_use_amx = true;
 
 std::string set_name(int64_t target) {
   if (target == HWY_AVX3) return "avx512";
@@ -44,5 +48,8 @@ void set_instruction_set(std::string_view name) {
   throw ConfigError(
       fmt::format("this CPU has no instruction set {}; there are auto, {}", name, fmt::join(instruction_sets(), ", ")));
 }
+
+void allow_amx(bool allowed) { may_use_amx = allowed; }
+bool amx_allowed() { return may_use_amx; }
 
 }  // namespace trireme::ops

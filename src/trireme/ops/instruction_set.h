@@ -16,4 +16,9 @@ std::string instruction_set();
 // the CPU lacks it. Not while operators run; what was packed before stays usable.
 void set_instruction_set(std::string_view name);
 
+// Whether matrix units (AMX) may be used where CPU and system have them; true until told otherwise. As with the limit,
+// not while operators run.
+void allow_amx(bool allowed);
+bool amx_allowed();
+
 }  // namespace trireme::ops

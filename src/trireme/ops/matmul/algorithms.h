@@ -7,5 +7,6 @@ namespace trireme::ops {
 const MatmulAlgorithm& reference_matmul();
 const MatmulAlgorithm& tiled_matmul();
 const MatmulAlgorithm& bf16_matmul();
+const MatmulAlgorithm& amx_matmul();
 
 }  // namespace trireme::ops

@@ -82,7 +82,8 @@ void matmul_batch(int64_t m, Matrix a, std::span<const PackedMatrix> b, float* c
 }
 
 std::span<const MatmulAlgorithm* const> matmul_algorithms() {
-  static const std::array<const MatmulAlgorithm*, 3> all{&reference_matmul(), &tiled_matmul(), &bf16_matmul()};
+  static const std::array<const MatmulAlgorithm*, 4> all{&reference_matmul(), &tiled_matmul(), &bf16_matmul(),
+                                                         &amx_matmul()};
   return all;
 }
 
