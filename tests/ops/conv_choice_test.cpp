@@ -24,5 +24,24 @@ TEST(ConvChoice, GuessesWithinTheLimit) {
   }
 }
 
+TEST(ConvChoice, Bf16OnlyWhereItIsAskedFor) {
+  const auto rough = [](Accuracy roughest) {
+    int count = 0;
+    for (const ConvPick& it : guess_conv(kShape, Pass::forward, kNoLimit, roughest)) {
+      EXPECT_LE(it.algorithm->accuracy(), roughest);
+      if (it.algorithm->accuracy() == Accuracy::bf16) ++count;
+    }
+    return count;
+  };
+  int here = 0;  // that this CPU has
+  for (const ConvAlgorithm* it : conv_algorithms()) {
+    if (it->accuracy() == Accuracy::bf16 && it->takes(kShape, Pass::forward)) ++here;
+  }
+  EXPECT_EQ(rough(Accuracy::f32), 0);
+  EXPECT_EQ(rough(Accuracy::winograd), 0);
+  EXPECT_EQ(rough(Accuracy::bf16), here);
+  for (const ConvPick& it : guess_conv(kShape, Pass::forward)) EXPECT_NE(it.algorithm->accuracy(), Accuracy::bf16);
+}
+
 }  // namespace conv_choice_test
 }  // namespace trireme::ops

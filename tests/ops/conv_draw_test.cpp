@@ -14,6 +14,8 @@ using testing::HasSubstr;
 
 TEST(ConvDrawing, EveryAlgorithmShowsTheDefinitionsOutputs) {
   for (const ConvAlgorithm* algorithm : conv_algorithms()) {
+    const ConvShape shape{.batch = 1, .in_channels = 1, .height = 5, .width = 4, .out_channels = 1, .kernel = {3, 3}};
+    if (!algorithm->takes(shape, Pass::forward)) continue;  // this CPU
     const OpDrawing drawing = draw_conv(*algorithm, {5, 4}, {3, 3});
     ASSERT_GE(drawing.steps.size(), 3u) << algorithm->name();
     const auto& outputs = drawing.steps.back().grids.front().rows;

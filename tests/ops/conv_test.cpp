@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tests/ops/with_threads.h"
+#include "trireme/ops/conv/algorithms.h"
 #include "trireme/ops/instruction_set.h"
 
 namespace trireme::ops {
@@ -137,6 +138,40 @@ TEST(Conv, EveryAlgorithmEqualsTheReference) {
       ASSERT_NO_FATAL_FAILURE(compare_all(shape, random));
     }
   });
+}
+
+// The loops for tile registers on emulated ones, on any CPU.
+TEST(Conv, Bf16AmxEmulatedEqualsTheReference) {
+  std::mt19937 random(6);
+  const ConvAlgorithm& emulated = emulated_amx_conv();
+  for (int round = 0; round < 40; ++round) {
+    ConvShape shape = random_shape(random);
+    while (shape.flops() > 2e5) shape = random_shape(random);
+    const Case it(shape, random);
+    for (const Pass pass : kPasses) {
+      const std::vector<float> right = it.result(*conv_algorithms().front(), pass, true);
+      ASSERT_NO_FATAL_FAILURE(
+          expect_near(it.result(emulated, pass, true), right, tolerance(emulated.accuracy()), text(shape, pass)));
+    }
+  }
+}
+
+// Of small whole numbers bf16 rounds nothing.
+TEST(Conv, Bf16OfWholeNumbersIsExact) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 60; ++round) {
+    Case it(random_shape(random), random);
+    for (auto* numbers : {&it.input, &it.weight, &it.output, &it.bias}) {
+      for (float& x : *numbers) x = std::round(x * 9);
+    }
+    for (const Pass pass : kPasses) {
+      const std::vector<float> right = it.result(*conv_algorithms().front(), pass, true);
+      for (const ConvAlgorithm* algorithm : conv_algorithms()) {
+        if (algorithm->accuracy() != Accuracy::bf16 || !algorithm->takes(it.shape, pass)) continue;
+        ASSERT_EQ(it.result(*algorithm, pass, true), right) << algorithm->name() << ", " << text(it.shape, pass);
+      }
+    }
+  }
 }
 
 TEST(Conv, EveryInstructionSet) {

@@ -9,5 +9,9 @@ const ConvAlgorithm& im2col_conv();
 const ConvAlgorithm& winograd2_conv();
 const ConvAlgorithm& winograd4_conv();
 const ConvAlgorithm& fft_conv();
+const ConvAlgorithm& bf16_conv();
+const ConvAlgorithm& amx_conv();
+// amx_conv() on emulated registers, for tests; not in the list.
+const ConvAlgorithm& emulated_amx_conv();
 
 }  // namespace trireme::ops

@@ -26,11 +26,11 @@ double predict(const OpCost& cost) {
 
 }  // namespace
 
-std::vector<ConvPick> guess_conv(const ConvShape& shape, Pass pass, int64_t limit) {
+std::vector<ConvPick> guess_conv(const ConvShape& shape, Pass pass, int64_t limit, Accuracy roughest) {
   const ConvAlgorithm* const reference = conv_algorithms().front();
   std::vector<ConvPick> picks;
   for (const ConvAlgorithm* algorithm : conv_algorithms()) {
-    if (algorithm == reference || !algorithm->takes(shape, pass)) continue;
+    if (algorithm == reference || algorithm->accuracy() > roughest || !algorithm->takes(shape, pass)) continue;
     const OpCost cost = algorithm->cost(shape, pass);
     if (cost.workspace <= limit) picks.push_back({.algorithm = algorithm, .predicted = predict(cost)});
   }

@@ -15,7 +15,8 @@ struct ConvPick {
 };
 
 // Those that take the pass within the limit, the likely fastest first, predicted for the calling thread's team. The
-// reference, which needs no workspace, comes only where nothing else fits.
-std::vector<ConvPick> guess_conv(const ConvShape& shape, Pass pass, int64_t limit = kNoLimit);
+// reference, which needs no workspace, comes only where nothing else fits. Only classes up to `roughest` take part.
+std::vector<ConvPick> guess_conv(const ConvShape& shape, Pass pass, int64_t limit = kNoLimit,
+                                 Accuracy roughest = Accuracy::winograd);
 
 }  // namespace trireme::ops

@@ -39,7 +39,8 @@ void check(const ConvShape& shape) {
 }
 
 std::span<const ConvAlgorithm* const> conv_algorithms() {
-  static const std::array all{&direct_conv(), &im2col_conv(), &winograd2_conv(), &winograd4_conv(), &fft_conv()};
+  static const std::array all{&direct_conv(), &im2col_conv(), &winograd2_conv(), &winograd4_conv(),
+                              &fft_conv(),    &bf16_conv(),   &amx_conv()};
   return all;
 }
 

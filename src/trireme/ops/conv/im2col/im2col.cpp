@@ -126,17 +126,9 @@ class Gathering {
   }
 
   void point_outputs(float* out, const OutputBlock& block, float** outs) const {
-    const Axis &down = window_.down(), &across = window_.across();
     const int64_t height = turned_ ? shape_.height : shape_.out_height();
     const int64_t width = turned_ ? shape_.width : shape_.out_width();
-    for (int64_t n = block.picture; n < block.picture + block.pictures; ++n) {
-      for (int64_t p = block.row; p < block.row + block.rows; ++p) {
-        float* const line = out + (n * height + down.out_first + p * down.out_step) * width * filters_;
-        for (int64_t q = 0; q < across.count; ++q) {
-          *outs++ = line + (across.out_first + q * across.out_step) * filters_;
-        }
-      }
-    }
+    im2col::point_outputs(window_, block, out, height, width, filters_, outs);
   }
 
   ConvShape shape_;
@@ -241,12 +233,9 @@ class Scattering {
 // Calls body(Gathering) for each part of the pass, one after the other.
 template <class Body>
 void each_product(const ConvShape& shape, Pass pass, const Body& body) {
-  if (pass == Pass::forward) return body(Gathering(shape, forward_axis(shape, 0), forward_axis(shape, 1), false));
-  for (int64_t down = 0; down < shape.stride[0]; ++down) {
-    for (int64_t across = 0; across < shape.stride[1]; ++across) {
-      body(Gathering(shape, gradient_axis(shape, 0, down), gradient_axis(shape, 1, across), true));
-    }
-  }
+  each_gathering(shape, pass, [&](Axis down, Axis across) {
+    body(Gathering(shape, std::move(down), std::move(across), pass == Pass::data));
+  });
 }
 
 class Im2colConv final : public ConvAlgorithm {

@@ -91,4 +91,15 @@ void Window::prepare(const float* source, const OutputBlock& block, float* copy,
   }
 }
 
+void point_outputs(const Window& window, const OutputBlock& block, float* out, int64_t height, int64_t width,
+                   int64_t channels, float** outs) {
+  const Axis &down = window.down(), &across = window.across();
+  for (int64_t n = block.picture; n < block.picture + block.pictures; ++n) {
+    for (int64_t p = block.row; p < block.row + block.rows; ++p) {
+      float* const line = out + (n * height + down.out_first + p * down.out_step) * width * channels;
+      for (int64_t q = 0; q < across.count; ++q) *outs++ = line + (across.out_first + q * across.out_step) * channels;
+    }
+  }
+}
+
 }  // namespace trireme::ops::im2col

@@ -49,4 +49,19 @@ class Window {
   Taps taps_;
 };
 
+// Where a block's outputs lie: pointers into `out`, pictures of so many rows and columns of `channels`.
+void point_outputs(const Window& window, const OutputBlock& block, float* out, int64_t height, int64_t width,
+                   int64_t channels, float** outs);
+
+// Calls body(down, across) for each product that the pass, forward or the gradient of data, is made of.
+template <class Body>
+void each_gathering(const ConvShape& shape, Pass pass, const Body& body) {
+  if (pass == Pass::forward) return body(forward_axis(shape, 0), forward_axis(shape, 1));
+  for (int64_t down = 0; down < shape.stride[0]; ++down) {
+    for (int64_t across = 0; across < shape.stride[1]; ++across) {
+      body(gradient_axis(shape, 0, down), gradient_axis(shape, 1, across));
+    }
+  }
+}
+
 }  // namespace trireme::ops::im2col
