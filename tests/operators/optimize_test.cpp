@@ -1,7 +1,6 @@
 // Optimized models against LibTorch's own operators.
 #include "trireme/operators/optimize.h"
 
-#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -284,24 +283,6 @@ TEST(Optimize, UsedTwiceAndRetained) {
     return conv->weight.grad();
   };
   EXPECT_LT(apart(twice(ours), twice(theirs)), 1e-4);
-}
-
-void set_autocast_on_cpu(bool on) {
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-  at::autocast::set_autocast_enabled(torch::kCPU, on);
-#else
-  at::autocast::set_cpu_enabled(on);
-#endif
-}
-
-TEST(Optimize, AutocastIsLibTorchs) {
-  torch::nn::Conv2d conv(torch::nn::Conv2dOptions(4, 4, 3));
-  optimize(*conv);
-  set_autocast_on_cpu(true);
-  const Tensor y = conv(torch::randn({2, 4, 6, 6}));
-  set_autocast_on_cpu(false);
-  at::autocast::clear_cache();
-  EXPECT_EQ(y.scalar_type(), torch::kBFloat16);
 }
 
 }  // namespace optimize_test

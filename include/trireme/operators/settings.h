@@ -44,6 +44,8 @@ struct Use {
   std::string shape;
   std::string pass;
   std::string picked;       // an implementation; "libtorch"
+  bool bf16 = false;        // it rounds factors to bf16: only under autocast
+  bool autocast = false;    // some that do were to choose from
   double predicted_us = 0;  // 0: nothing predicts it
   double measured_us = 0;   // the least of a call; 0: nothing to choose from
   struct Candidate {

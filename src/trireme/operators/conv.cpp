@@ -31,10 +31,11 @@ struct ConvNode : torch::CustomClassHolder {
   ops::ConvShape shape;
   std::shared_ptr<Layer> layer;
   bool bias = false;
+  bool bf16 = false;
 };
 
-Tensor run_chosen(const ConvPass& pass, Layer& layer) {
-  const auto choice = conv_choice(pass.shape, pass.pass, layer.settings());
+Tensor run_chosen(const ConvPass& pass, Layer& layer, bool bf16) {
+  const auto choice = conv_choice(pass.shape, pass.pass, layer.settings(), bf16);
   Tensor result = choice->run(pass);
   layer.note_choice(choice.get(), [&] { return choice->use(); });
   return result;
@@ -54,8 +55,8 @@ class Conv : public torch::autograd::Function<Conv> {
                         const MaybeTensor& maybe_bias, const c10::intrusive_ptr<ConvNode>& node, bool relu) {
     const Tensor bias = maybe_bias.value_or(Tensor());
     const Tensor plain_weight = weight.contiguous();
-    Tensor y =
-        run_chosen({node->shape, ops::Pass::forward, input, plain_weight, {}, relu ? Tensor() : bias}, *node->layer);
+    Tensor y = run_chosen({node->shape, ops::Pass::forward, input, plain_weight, {}, relu ? Tensor() : bias},
+                          *node->layer, node->bf16);
     if (relu) add_bias_relu(y, bias, true);
     node->bias = bias.defined() && bias.requires_grad();
     context->save_for_backward({input, weight, bias, relu ? y : Tensor()});
@@ -66,6 +67,7 @@ class Conv : public torch::autograd::Function<Conv> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const WithoutAutocast without_autocast;
     const auto saved = context->get_saved_variables();
     const Tensor &input = saved[0], &weight = saved[1], &bias = saved[2], &y = saved[3];
     const auto node = c10::static_intrusive_pointer_cast<ConvNode>(context->saved_data["node"].toCapsule());
@@ -88,10 +90,10 @@ class Conv : public torch::autograd::Function<Conv> {
       if (!of_bias) dbias = Tensor();
     }
     if (context->saved_data["data"].toBool()) {
-      dinput = run_chosen({shape, ops::Pass::data, {}, weight.contiguous(), gradient}, *node->layer);
+      dinput = run_chosen({shape, ops::Pass::data, {}, weight.contiguous(), gradient}, *node->layer, node->bf16);
     }
     if (context->saved_data["weights"].toBool()) {
-      dweight = run_chosen({shape, ops::Pass::weights, input, {}, gradient}, *node->layer);
+      dweight = run_chosen({shape, ops::Pass::weights, input, {}, gradient}, *node->layer, node->bf16);
     }
     return {dinput, dweight, dbias, {}, {}};
   }
@@ -117,6 +119,7 @@ Tensor convolution(const ConvCall& call, const std::shared_ptr<Layer>& layer, co
   auto node = c10::make_intrusive<ConvNode>();
   node->shape = conv_shape(call);
   node->layer = layer;
+  node->bf16 = call.bf16;
   return Conv::apply(channels_last(call.input), call.weight,
                      call.bias.defined() ? maybe(call.bias.contiguous()) : MaybeTensor(), node, epilogue.relu);
 }

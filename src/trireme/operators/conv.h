@@ -12,6 +12,7 @@ struct ConvCall {
   torch::Tensor input, weight, bias;  // bias may be undefined
   std::array<std::int64_t, 2> stride, padding, dilation;
   std::int64_t groups = 1;
+  bool bf16 = false;  // factors may be rounded to it
 };
 
 bool takes(const ConvCall& call);

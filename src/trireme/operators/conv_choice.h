@@ -12,7 +12,8 @@ namespace trireme::operators {
 
 class ConvChoice {
  public:
-  ConvChoice(const ops::ConvShape& shape, ops::Pass pass, const Settings& settings);
+  // With `bf16` those that round factors to it are candidates, too.
+  ConvChoice(const ops::ConvShape& shape, ops::Pass pass, const Settings& settings, bool bf16);
 
   torch::Tensor run(const ConvPass& pass);
   // For Layer::note.
@@ -21,11 +22,12 @@ class ConvChoice {
  private:
   const ops::ConvShape shape_;
   const ops::Pass pass_;
-  std::vector<const ops::ConvAlgorithm*> algorithms_;  // null: LibTorch's
+  std::vector<ConvImplementation> implementations_;
   std::unique_ptr<Trial> trial_;
 };
 
 // Of this process, for the calling thread's number of threads.
-std::shared_ptr<ConvChoice> conv_choice(const ops::ConvShape& shape, ops::Pass pass, const Settings& settings);
+std::shared_ptr<ConvChoice> conv_choice(const ops::ConvShape& shape, ops::Pass pass, const Settings& settings,
+                                        bool bf16);
 
 }  // namespace trireme::operators

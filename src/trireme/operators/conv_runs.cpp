@@ -31,20 +31,27 @@ Tensor run_libtorch(const ConvPass& it) {
   }
   const bool of_data = it.pass == ops::Pass::data;
   // Of the tensor that the pass does not read only the sizes are looked at.
-  const auto input = of_data ? empty_input(shape) : it.input, weight = of_data ? it.weight : empty_weight(shape);
+  const auto like = [&](const Tensor& x) { return x.to(it.output.scalar_type()); };
+  const auto input = of_data ? like(empty_input(shape)) : it.input,
+             weight = of_data ? it.weight : like(empty_weight(shape));
   const auto all =
       at::convolution_backward(it.output, input, weight, at::OptionalIntArrayRef{}, shape.stride, shape.padding,
                                shape.dilation, false, {0, 0}, shape.groups, {of_data, !of_data, false});
   return of_data ? channels_last(std::get<0>(all)) : std::get<1>(all).contiguous();
 }
 
+Tensor run_libtorch_in_bf16(const ConvPass& it) {
+  const auto cast = [](const Tensor& x) { return x.defined() ? x.to(torch::kBFloat16) : x; };
+  return run_libtorch({it.shape, it.pass, cast(it.input), cast(it.weight), cast(it.output), cast(it.bias)})
+      .to(torch::kFloat32);
+}
+
 }  // namespace
 
-std::string_view name_of(const ops::ConvAlgorithm* algorithm) { return algorithm ? algorithm->name() : "libtorch"; }
-
-Tensor run(const ConvPass& it, const ops::ConvAlgorithm* algorithm) {
+Tensor run(const ConvPass& it, const ConvImplementation& implementation) {
   torch::NoGradGuard no_grad;
-  if (!algorithm) return run_libtorch(it);
+  const auto* algorithm = implementation.algorithm;
+  if (!algorithm) return implementation.bf16 ? run_libtorch_in_bf16(it) : run_libtorch(it);
   Tensor input = it.input, weight = it.weight, output = it.output;
   Tensor& written = it.pass == ops::Pass::forward ? output : it.pass == ops::Pass::data ? input : weight;
   written = it.pass == ops::Pass::forward ? empty_output(it.shape)

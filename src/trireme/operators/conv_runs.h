@@ -15,8 +15,13 @@ struct ConvPass {
   torch::Tensor bias = {};  // forward: added; may be undefined
 };
 
-// Null: LibTorch's. Returns what the pass writes.
-torch::Tensor run(const ConvPass& pass, const ops::ConvAlgorithm* algorithm);
-std::string_view name_of(const ops::ConvAlgorithm* algorithm);
+struct ConvImplementation {
+  const ops::ConvAlgorithm* algorithm = nullptr;  // null: LibTorch's
+  bool bf16 = false;                              // LibTorch's on tensors that are cast to bf16, as autocast does it
+
+  std::string_view name() const { return algorithm ? algorithm->name() : bf16 ? "libtorch-bf16" : "libtorch"; }
+};
+// Returns what the pass writes, in f32.
+torch::Tensor run(const ConvPass& pass, const ConvImplementation& implementation);
 
 }  // namespace trireme::operators

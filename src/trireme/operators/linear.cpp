@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "trireme/base/mutex.h"
 #include "trireme/operators/trial.h"
 #include "trireme/ops/matmul/matmul.h"
 #include "trireme/ops/parallel.h"
@@ -16,32 +21,77 @@ using torch::autograd::variable_list;
 struct LinearNode : torch::CustomClassHolder {
   std::shared_ptr<Layer> layer;
   bool relu = false;
+  bool bf16 = false;
 };
 
 struct Sizes {
   std::int64_t rows, out, in;
 };
 
-// ours() or theirs(), as was measured for this size and pass.
-template <class Ours, class Theirs>
-Tensor run_product(const Sizes& sizes, ops::Pass pass, Layer& layer, const Ours& ours, const Theirs& theirs) {
-  const Settings& settings = layer.settings();
+// What computes a product.
+struct Implementation {
+  const ops::MatmulAlgorithm* algorithm = nullptr;  // null: LibTorch's
+  bool bf16 = false;                                // LibTorch's on tensors that are cast to bf16, as autocast does it
+
+  std::string name() const { return algorithm ? std::string(algorithm->name()) : bf16 ? "libtorch-bf16" : "libtorch"; }
+};
+
+struct Choice {
+  std::vector<Implementation> implementations;
+  std::unique_ptr<Trial> trial;
+};
+
+Choice make_choice(const std::string& of, const Sizes& sizes, const Settings& settings, bool small, bool bf16) {
+  Choice choice;
+  std::vector<Trial::Candidate> candidates;
+  const auto add = [&](const Implementation& implementation, bool rounds = false) {
+    choice.implementations.push_back(implementation);
+    candidates.push_back({.name = implementation.name(), .bf16 = rounds});
+  };
   const bool alone = settings.operators == Operators::reference;
+  if (!alone) add({});
+  if (alone || !small) add({ops::find_matmul_algorithm("tiled")});
+  if (bf16 && !alone && !small) {
+    for (const auto* algorithm : ops::matmul_algorithms()) {
+      if (algorithm->accuracy() != ops::Accuracy::bf16) continue;
+      if (algorithm->takes(sizes.rows, sizes.out, sizes.in)) add({algorithm}, true);
+    }
+    add({.bf16 = true}, true);
+  }
+  choice.trial = std::make_unique<Trial>(of, std::move(candidates), settings);
+  return choice;
+}
+
+// Of this process for `key`, made by `make` the first time.
+template <class Make>
+std::shared_ptr<Choice> choice_of(const std::string& key, const Make& make) {
+  static Mutex mutex;
+  static std::map<std::string, std::shared_ptr<Choice>> all;
+  MutexLock lock(mutex);
+  auto& found = all[key];
+  if (!found) found = std::make_shared<Choice>(make());
+  return found;
+}
+
+// ours(algorithm) or theirs(cast), as was measured for this size and pass; theirs casts what it is given.
+template <class Ours, class Theirs>
+Tensor run_product(const Sizes& sizes, ops::Pass pass, const LinearNode& node, const Ours& ours, const Theirs& theirs) {
+  const Settings& settings = node.layer->settings();
   const bool small = 2.0 * static_cast<double>(sizes.rows * sizes.out * sizes.in) < settings.least_flops;
-  const bool chosen = !alone && !small;
   const auto shape = fmt::format("{}x{} {}", sizes.rows, sizes.in, sizes.out);
-  const auto of = fmt::format("linear {} {}, threads {}", shape, ops::name(pass), ops::threads());
-  const auto key = fmt::format("{} {} {} {}", of, alone, small, static_cast<int>(settings.thoroughness));
-  const auto trial = trial_of(key, [&] {
-    std::vector<Trial::Candidate> candidates;
-    if (!alone) candidates.push_back({"libtorch"});
-    if (!small || alone) candidates.push_back({"tiled"});
-    return std::make_shared<Trial>(of, std::move(candidates), settings);
+  const auto of =
+      fmt::format("linear {} {}{}, threads {}", shape, ops::name(pass), node.bf16 ? " in bf16" : "", ops::threads());
+  const auto key = fmt::format("{} {} {} {}", of, static_cast<int>(settings.operators), small,
+                               static_cast<int>(settings.thoroughness));
+  const auto choice = choice_of(key, [&] { return make_choice(of, sizes, settings, small, node.bf16); });
+  Tensor result = choice->trial->run([&](std::size_t candidate) {
+    const Implementation& it = choice->implementations[candidate];
+    if (it.algorithm) return ours(*it.algorithm);
+    if (!it.bf16) return theirs([](const Tensor& x) { return x; });
+    return theirs([](const Tensor& x) { return x.to(torch::kBFloat16); }).to(torch::kFloat32);
   });
-  Tensor result =
-      trial->run([&](std::size_t candidate) { return alone || (chosen && candidate == 1) ? ours() : theirs(); });
-  layer.note_choice(trial.get(), [&] {
-    Use use = trial->use();
+  node.layer->note_choice(choice->trial.get(), [&] {
+    Use use = choice->trial->use();
     use.operation = "linear";
     use.shape = shape;
     use.pass = ops::name(pass);
@@ -58,15 +108,22 @@ class Linear : public torch::autograd::Function<Linear> {
     const Sizes at{x.size(0), weight.size(0), weight.size(1)};
     const bool relu = node->relu;
     Tensor y = run_product(
-        at, ops::Pass::forward, *node->layer,
-        [&] {
+        at, ops::Pass::forward, *node,
+        [&](const ops::MatmulAlgorithm& algorithm) {
           Tensor out = torch::empty({at.rows, at.out});
-          ops::matmul(at.rows, at.out, at.in, {data(x), at.in}, {data(weight), at.in, true}, data(out), at.out, false,
-                      {data(bias), relu});
+          algorithm.run({.m = at.rows,
+                         .n = at.out,
+                         .k = at.in,
+                         .a = {data(x), at.in},
+                         .b = {data(weight), at.in, true},
+                         .c = data(out),
+                         .c_stride = at.out,
+                         .epilogue = {data(bias), relu}});
           return out;
         },
-        [&] {
-          Tensor out = bias.defined() ? at::addmm(bias, x, weight.t()) : at::mm(x, weight.t());
+        [&](const auto& cast) {
+          const Tensor factor = cast(weight).t();
+          Tensor out = bias.defined() ? at::addmm(cast(bias), cast(x), factor) : at::mm(cast(x), factor);
           return relu ? out.relu_() : out;
         });
     context->save_for_backward({x, weight, bias, relu ? y : Tensor()});
@@ -78,6 +135,7 @@ class Linear : public torch::autograd::Function<Linear> {
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const WithoutAutocast without_autocast;
     const auto saved = context->get_saved_variables();
     const Tensor &x = saved[0], &weight = saved[1], &bias = saved[2], &y = saved[3];
     const auto node = c10::static_intrusive_pointer_cast<LinearNode>(context->saved_data["node"].toCapsule());
@@ -99,23 +157,35 @@ class Linear : public torch::autograd::Function<Linear> {
     }
     if (context->saved_data["data"].toBool()) {
       dx = run_product(
-          at, ops::Pass::data, *node->layer,
-          [&] {
+          at, ops::Pass::data, *node,
+          [&](const ops::MatmulAlgorithm& algorithm) {
             Tensor out = torch::empty({at.rows, at.in});
-            ops::matmul(at.rows, at.in, at.out, {data(g), at.out}, {data(weight), at.in}, data(out), at.in);
+            algorithm.run({.m = at.rows,
+                           .n = at.in,
+                           .k = at.out,
+                           .a = {data(g), at.out},
+                           .b = {data(weight), at.in},
+                           .c = data(out),
+                           .c_stride = at.in});
             return out;
           },
-          [&] { return at::mm(g, weight); });
+          [&](const auto& cast) { return at::mm(cast(g), cast(weight)); });
     }
     if (context->saved_data["weights"].toBool()) {
       dweight = run_product(
-          at, ops::Pass::weights, *node->layer,
-          [&] {
+          at, ops::Pass::weights, *node,
+          [&](const ops::MatmulAlgorithm& algorithm) {
             Tensor out = torch::empty({at.out, at.in});
-            ops::matmul(at.out, at.in, at.rows, {data(g), at.out, true}, {data(x), at.in}, data(out), at.in);
+            algorithm.run({.m = at.out,
+                           .n = at.in,
+                           .k = at.rows,
+                           .a = {data(g), at.out, true},
+                           .b = {data(x), at.in},
+                           .c = data(out),
+                           .c_stride = at.in});
             return out;
           },
-          [&] { return at::mm(g.t(), x); });
+          [&](const auto& cast) { return at::mm(cast(g).t(), cast(x)); });
     }
     return {dx, dweight, dbias, {}};
   }
@@ -132,10 +202,11 @@ bool takes_linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
 }
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias, const std::shared_ptr<Layer>& layer,
-              const Epilogue& epilogue) {
+              const Epilogue& epilogue, bool bf16) {
   auto node = c10::make_intrusive<LinearNode>();
   node->layer = layer;
   node->relu = epilogue.relu;
+  node->bf16 = bf16;
   auto sizes = x.sizes().vec();
   const Tensor rows = x.reshape({-1, x.size(-1)}).contiguous();
   const Tensor y = Linear::apply(rows, weight, maybe(bias), node);

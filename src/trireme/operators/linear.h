@@ -8,7 +8,8 @@ namespace trireme::operators {
 
 // `bias` may be undefined.
 bool takes_linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias);
+// With `bf16` factors may be rounded to it.
 torch::Tensor linear(const torch::Tensor& x, const torch::Tensor& weight, const torch::Tensor& bias,
-                     const std::shared_ptr<Layer>& layer, const Epilogue& epilogue);
+                     const std::shared_ptr<Layer>& layer, const Epilogue& epilogue, bool bf16 = false);
 
 }  // namespace trireme::operators

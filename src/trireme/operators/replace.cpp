@@ -1,5 +1,6 @@
 #include "trireme/operators/replace.h"
 
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/_batch_norm_impl_index_native.h>
 #include <ATen/ops/adaptive_avg_pool2d_native.h>
 #include <ATen/ops/conv2d_native.h>
@@ -36,13 +37,20 @@ auto symbols(at::IntArrayRef sizes) { return c10::fromIntArrayRefSlow(sizes); }
 auto symbols(at::IntArrayRef sizes) { return c10::fromIntArrayRef(sizes); }
 #endif
 
+// None where the layer or the tensors are LibTorch's.
+MaybeTensor our_conv2d(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, at::IntArrayRef stride,
+                       at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups, bool bf16) {
+  const auto layer = layer_of(weight);
+  if (!layer || !is_pair(stride) || !is_pair(padding) || !is_pair(dilation)) return {};
+  const ConvCall call{input,  weight, bias.value_or(Tensor()), pair_of(stride), pair_of(padding), pair_of(dilation),
+                      groups, bf16};
+  if (!takes(call)) return {};
+  return convolution(call, layer, internal::take_epilogue(/*can_add=*/false));
+}
+
 Tensor conv2d(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, at::IntArrayRef stride,
               at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
-  if (const auto layer = layer_of(weight); layer && is_pair(stride) && is_pair(padding) && is_pair(dilation)) {
-    const ConvCall call{input, weight, bias.value_or(Tensor()), pair_of(stride), pair_of(padding), pair_of(dilation),
-                        groups};
-    if (takes(call)) return convolution(call, layer, internal::take_epilogue(/*can_add=*/false));
-  }
+  if (auto ours = our_conv2d(input, weight, bias, stride, padding, dilation, groups, false)) return *ours;
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
   return at::native::conv2d_symint(input, weight, bias, symbols(stride), symbols(padding), symbols(dilation), groups);
 #else
@@ -88,14 +96,47 @@ Tensor adaptive_avg_pool2d(const Tensor& input, at::IntArrayRef outputs) {
   return at::native::adaptive_avg_pool2d_symint(input, symbols(outputs));
 }
 
+MaybeTensor our_linear(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, bool bf16) {
+  const auto layer = layer_of(weight);
+  const Tensor addend = bias.value_or(Tensor());
+  if (!layer || !takes_linear(input, weight, addend)) return {};
+  return linear(input, weight, addend, layer, internal::take_epilogue(/*can_add=*/false), bf16);
+}
+
 Tensor linear_layer(const Tensor& input, const Tensor& weight, const MaybeTensor& bias) {
-  if (const auto layer = layer_of(weight)) {
-    const Tensor addend = bias.value_or(Tensor());
-    if (takes_linear(input, weight, addend)) {
-      return linear(input, weight, addend, layer, internal::take_epilogue(/*can_add=*/false));
-    }
-  }
+  if (auto ours = our_linear(input, weight, bias, false)) return *ours;
   return at::native::linear(input, weight, bias);
+}
+
+at::ScalarType autocast_type() {
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+  return at::autocast::get_autocast_dtype(torch::kCPU);
+#else
+  return at::autocast::get_autocast_cpu_dtype();
+#endif
+}
+
+// What autocast would cast before LibTorch's operators see it: ours take f32 as it is and give f32, and round factors
+// inside where that is faster. For all else, what LibTorch's autocast does, its cache of cast weights included.
+Tensor conv2d_under_autocast(const Tensor& input, const Tensor& weight, const MaybeTensor& bias, at::IntArrayRef stride,
+                             at::IntArrayRef padding, at::IntArrayRef dilation, std::int64_t groups) {
+  const WithoutAutocast without_autocast;
+  const auto type = autocast_type();
+  if (type == torch::kBFloat16) {
+    if (auto ours = our_conv2d(input, weight, bias, stride, padding, dilation, groups, true)) return *ours;
+  }
+  const auto cast = [type](const auto& x) { return at::autocast::cached_cast(type, x, torch::kCPU); };
+  return at::conv2d(cast(input), cast(weight), cast(bias), stride, padding, dilation, groups);
+}
+
+Tensor linear_under_autocast(const Tensor& input, const Tensor& weight, const MaybeTensor& bias) {
+  const WithoutAutocast without_autocast;
+  const auto type = autocast_type();
+  if (type == torch::kBFloat16) {
+    if (auto ours = our_linear(input, weight, bias, true)) return *ours;
+  }
+  const auto cast = [type](const auto& x) { return at::autocast::cached_cast(type, x, torch::kCPU); };
+  return at::linear(cast(input), cast(weight), cast(bias));
 }
 
 std::tuple<Tensor, Tensor, Tensor> lstm_stack(const Tensor& input, at::TensorList state, at::TensorList weights,
@@ -134,9 +175,31 @@ Tensor cross_entropy_loss(const Tensor& scores, const Tensor& targets, const May
 #endif
 }
 
+#if TORCH_VERSION_MAJOR >= 2
+using c10::WarningUtils::WarningHandlerGuard;
+struct Silent : c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
+#else
+using c10::Warning::WarningHandlerGuard;
+struct Silent : c10::WarningHandler {
+  void process(const c10::SourceLocation&, const std::string&, bool) override {}
+};
+#endif
+
 }  // namespace
 
 void replace_operators() {
+  static const auto autocast = [] {
+    Silent silent;  // LibTorch warns of operators that had one for autocast
+    const WarningHandlerGuard guard(&silent);
+    auto made = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", c10::DispatchKey::AutocastCPU, __FILE__,
+                                                 __LINE__);
+    made->impl("conv2d", conv2d_under_autocast);
+    made->impl("linear", linear_under_autocast);
+    return made;
+  }();
+  (void)autocast;
   static const auto library = [] {
     auto made = std::make_unique<torch::Library>(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradCPU, __FILE__,
                                                  __LINE__);

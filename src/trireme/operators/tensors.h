@@ -30,6 +30,11 @@ torch::Tensor empty_channels_last(at::IntArrayRef sizes);
 // A pixel is a row.
 ops::RowShape rows_of(const torch::Tensor& x);
 
+// Autocast does not reach what is called while this lives.
+struct WithoutAutocast {
+  c10::impl::ExcludeDispatchKeyGuard guard{c10::DispatchKey::AutocastCPU};
+};
+
 inline const float* data(const torch::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 inline float* data(torch::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -104,7 +103,7 @@ std::vector<double> measure(const std::string& of, const std::vector<Trial::Cand
       seconds[k] = watches[k].least();
       if (round > 0) continue;
       if (k == 0) first = result;
-      if (is_same(result, first, candidates[k].tolerance)) continue;
+      if (is_same(result, first, candidates[k].tolerance())) continue;
       seconds[k] = 0;
       measurements().say(fmt::format("{}: {} computes other numbers than {} and is not used; please report it", of,
                                      candidates[k].name, candidates[0].name));
@@ -159,21 +158,14 @@ Use Trial::use() const {
   Use use;
   const auto at = static_cast<std::size_t>(picked);
   use.picked = candidates_[at].name;
+  use.bf16 = candidates_[at].bf16;
+  use.autocast = std::ranges::any_of(candidates_, &Candidate::bf16);
   use.predicted_us = candidates_[at].predicted * 1e6;
   use.measured_us = seconds_[at] * 1e6;
   for (std::size_t k = 0; k < candidates_.size(); ++k) {
     if (seconds_[k] > 0) use.candidates.push_back({candidates_[k].name, seconds_[k] * 1e6});
   }
   return use;
-}
-
-std::shared_ptr<Trial> trial_of(const std::string& key, const std::function<std::shared_ptr<Trial>()>& make) {
-  static Mutex mutex;
-  static std::map<std::string, std::shared_ptr<Trial>> all;
-  MutexLock lock(mutex);
-  auto& found = all[key];
-  if (!found) found = make();
-  return found;
 }
 
 std::string measurements_note() { return measurements().note(); }

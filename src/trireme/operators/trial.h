@@ -20,8 +20,10 @@ class Trial {
  public:
   struct Candidate {
     std::string name;
-    double predicted = 0;     // seconds; 0: nobody predicts it
-    double tolerance = 1e-3;  // most difference from the first candidate's result, as a share of that result's norm
+    double predicted = 0;  // seconds; 0: nobody predicts it
+    bool bf16 = false;     // rounds factors to it
+    // Most difference from the first candidate's result, as a share of that result's norm.
+    double tolerance() const { return bf16 ? 2e-2 : 1e-3; }
   };
   // `of` says all that times depend on, but for the machine, LibTorch and the instructions that kernels use.
   Trial(const std::string& of, std::vector<Candidate> candidates, const Settings& settings);
@@ -46,8 +48,5 @@ class Trial {
   mutable Mutex mutex_;
   std::vector<double> seconds_ TRIREME_GUARDED_BY(mutex_);  // by candidate; 0: not measured
 };
-
-// The trial of this process for `key`, made by `make` the first time.
-std::shared_ptr<Trial> trial_of(const std::string& key, const std::function<std::shared_ptr<Trial>()>& make);
 
 }  // namespace trireme::operators

@@ -1,6 +1,7 @@
 // What one worker of `trireme train` does, in a process of its own or a thread of this one.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -48,11 +49,23 @@ train::TrainOptions train_options(const TrainCommand& options) {
   return how;
 }
 
-// Of the first worker, to standard error, for standard output may be read by programs: --print-ops, and what was wrong
-// with measuring operators.
+// In one line, where it was asked for.
+void print_autocast(const std::vector<operators::Use>& uses, const train::Config& config) {
+  if (config.autocast != "bf16") return;
+  const auto tried = std::ranges::count_if(uses, &operators::Use::autocast);
+  const auto rounded = std::ranges::count_if(uses, &operators::Use::bf16);
+  if (tried == 0) return;
+  fmt::print(stderr, "trireme: autocast: {} of {} passes in bf16, the others are measured faster in f32{}\n", rounded,
+             tried, config.print_ops ? "" : "; --print-ops says which");
+}
+
+// Of the first worker, to standard error, for standard output may be read by programs: --print-ops, what autocast came
+// to, and what was wrong with measuring operators.
 void print_operators(const train::Workload& workload, const train::Config& config, int rank) {
   if (rank != 0) return;
-  if (config.print_ops) fmt::print(stderr, "{}", uses_table(operators::uses(*workload.model)));
+  const auto uses = operators::uses(*workload.model);
+  if (config.print_ops) fmt::print(stderr, "{}", uses_table(uses));
+  print_autocast(uses, config);
   if (const auto note = operators::measurements_note(); !note.empty()) fmt::print(stderr, "trireme: {}\n", note);
 }
 
