@@ -17,6 +17,10 @@ import torch.nn.functional as F
 
 VOCABULARY = 256
 
+if int(torch.__version__.split(".")[0]) < 2:
+    # Its oneDNN dies in bf16 on CPUs with AMX.
+    os.environ.setdefault("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16")
+
 
 class LeNet(nn.Module):
     def __init__(self):

@@ -1,7 +1,10 @@
 // bf16 where it is safe: while an Autocast lives, LibTorch runs this thread's matrix products and convolutions on the
-// CPU (or CUDA) in bf16. Parameters and their gradients stay f32.
+// CPU (or CUDA) in bf16. Parameters and their gradients stay f32. Layers of optimized models (trireme/optimize.h) stay
+// f32, too, and round factors to bf16 where that is measured faster.
 #pragma once
 #include <torch/torch.h>
+
+#include <string>
 
 namespace trireme {
 
@@ -17,8 +20,10 @@ class Autocast {
   bool before_;
 };
 
-// Keeps oneDNN from AMX, where the one LibTorch 1.13 comes with ends the process with SIGILL. First in main, before
-// other threads and before LibTorch computes; DNNL_MAX_CPU_ISA and ONEDNN_MAX_CPU_ISA go before it.
-void avoid_amx();
+// Caps what oneDNN uses where LibTorch's products in bf16 end the process without it: LibTorch 1.13's on CPUs with AMX.
+// What is needed is found in a child process, once per kind of CPU and LibTorch, and kept. Before other threads and
+// before LibTorch computes; a cap of the user's (ONEDNN_MAX_CPU_ISA, DNNL_MAX_CPU_ISA) stays, and other CPUs are not
+// tested. Returns one line that says what was capped and why; empty where nothing was.
+std::string avoid_amx();
 
 }  // namespace trireme

@@ -1,9 +1,13 @@
 #include "trireme/grad/autocast.h"
 
 #include <ATen/autocast_mode.h>
+#include <fmt/format.h>
 #include <torch/version.h>
 
 #include <cstdlib>
+
+#include "trireme/base/hardware/cpu.h"
+#include "trireme/grad/onednn_cap.h"
 
 namespace trireme {
 namespace {
@@ -31,10 +35,22 @@ void enable(torch::DeviceType device, bool on) {
 
 }  // namespace
 
-void avoid_amx() {
-#if TORCH_VERSION_MAJOR < 2
-  if (!std::getenv("ONEDNN_MAX_CPU_ISA")) setenv("DNNL_MAX_CPU_ISA", "AVX512_CORE_BF16", /*overwrite=*/0);
-#endif
+std::string avoid_amx() {
+  if (std::getenv("ONEDNN_MAX_CPU_ISA") != nullptr || std::getenv("DNNL_MAX_CPU_ISA") != nullptr) return "";
+  if (!this_cpu().has("amx_tile")) return "";
+  const auto cap = onednn_cap();
+  if (!cap) {
+    return fmt::format(
+        "bf16: LibTorch {} fails a test of products in bf16 on this CPU, whatever oneDNN may use; train "
+        "without --autocast if it does here, too",
+        TORCH_VERSION);
+  }
+  if (cap->empty()) return "";
+  setenv("DNNL_MAX_CPU_ISA", cap->c_str(), 1);
+  return fmt::format(
+      "bf16: oneDNN capped to {} (DNNL_MAX_CPU_ISA): LibTorch {} fails a test of products in bf16 on "
+      "this CPU without it",
+      *cap, TORCH_VERSION);
 }
 
 Autocast::Autocast(torch::DeviceType device, bool on) : device_(device), before_(enabled(device)) {

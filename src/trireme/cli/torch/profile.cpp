@@ -145,6 +145,7 @@ void run(const ProfileOptions& options, const std::vector<std::string>& argument
   refuse_training(*options.flags);
   const auto config = resolve(*options.flags);
   const auto spec = net::world_from_environment();
+  make_autocast_work(config);
   if (spec.launcher != "none") return run_worker(config, spec, options);
   if (config.hosts != "none")
     throw ConfigError("--hosts: a profile is of this host; leave it out, or use `run --hosts`");

@@ -57,6 +57,7 @@ void run(TrainCommand& options, const std::vector<std::string>& arguments) {
     std::cout << train::to_json(config).dump(2) << std::endl;
     return;
   }
+  make_autocast_work(config);
   if (!options.join.empty()) return join(config, options);
   auto spec = net::world_from_environment();
   if (spec.launcher == "none") {

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdio>
 #include <utility>
 
 #include "trireme/base/error.h"
 #include "trireme/compress/codecs.h"
+#include "trireme/grad/autocast.h"
 #include "trireme/mesh/mesh_shape.h"
 #include "trireme/mesh/schedule.h"
 #include "trireme/models/model.h"
@@ -137,6 +139,11 @@ Given all_given(const TrainFlags& flags) {
   auto given = flags.given;
   for (const auto& text : flags.settings) given.push_back(split_setting("--set", text));
   return given;
+}
+
+void make_autocast_work(const train::Config& config) {
+  if (config.autocast != "bf16" || config.device != "cpu") return;
+  if (const auto note = avoid_amx(); !note.empty()) fmt::print(stderr, "trireme: {}\n", note);
 }
 
 void refuse_idle(const TrainFlags& flags, const train::Config& config) {

@@ -36,6 +36,10 @@ std::vector<std::pair<std::string, std::string>> all_given(const TrainFlags& fla
 // environment, a plan or a resumed run says may lie idle.
 void refuse_idle(const TrainFlags& flags, const train::Config& config);
 
+// Where --autocast bf16 is asked for on the CPU: avoid_amx(), and what it has to say. Processes that are started from
+// here on inherit it.
+void make_autocast_work(const train::Config& config);
+
 // "name=value", of the flag named. Throws ConfigError.
 std::pair<std::string, std::string> split_setting(std::string_view flag, std::string_view text);
 

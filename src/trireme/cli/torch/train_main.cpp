@@ -14,7 +14,6 @@
 #include "trireme/cli/program.h"
 #include "trireme/cli/torch/command.h"
 #include "trireme/cli/torch/train_flags.h"
-#include "trireme/grad/autocast.h"
 #include "trireme/train.h"
 
 namespace trireme::cli {
@@ -33,7 +32,6 @@ void add_training_commands(CLI::App& app) {
 }
 
 int run_training_program(CLI::App& app, int argc, char** argv) {
-  avoid_amx();
   report_file_limit();
   if (argc > 2) given_arguments.assign(argv + 2, argv + argc);
   std::signal(SIGPIPE, SIG_IGN);  // a run goes on when whoever reads its output has seen enough

@@ -69,6 +69,9 @@ class SteppingModel {
 }  // namespace
 
 void serve_steps(const StepJob& job) {
+  if (job.dtype != "f32") {
+    if (const auto note = avoid_amx(); !note.empty()) fmt::print(stderr, "trireme: {}\n", note);
+  }
   train::set_compute_threads(job.threads);
   torch::manual_seed(1);
   SteppingModel model(job);
