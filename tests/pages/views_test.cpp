@@ -5,7 +5,9 @@
 #include "tests/pages/browser.h"
 #include "trireme/collective/draw/drawing.h"
 #include "trireme/mesh/draw/page.h"
-#include "trireme/ops/draw/drawing.h"
+#include "trireme/ops/attention/draw/steps.h"
+#include "trireme/ops/matmul/draw/steps.h"
+#include "trireme/ops/recurrent/draw/steps.h"
 
 namespace trireme {
 namespace {
@@ -112,6 +114,22 @@ TEST(Views, AnOperatorShowsItsSteps) {
   EXPECT_EQ(shown.found["caption"], "label " + kPlanted);
   EXPECT_EQ(shown.found["cells"], (json{"1", "2", "3", kPlanted, "4", "5", "6"}));
   EXPECT_EQ(shown.found["coloured"], 1);
+}
+
+TEST(Views, OperatorsFitANarrowWindow) {
+  TRIREME_NEEDS_BROWSER();
+  const ops::RecurrentShape lstm{.layers = 3, .input = 4, .hidden = 5, .steps = 12, .batch = 4};
+  for (const ops::OpDrawing& drawing :
+       {ops::draw_matmul(60, 100, 600), ops::draw_lstm(lstm, 2).drawing, ops::draw_attention(200, 8, true).drawing}) {
+    auto shown = show(ops::drawing_page(drawing), R"js(
+      return {sections: document.querySelectorAll('section').length,
+        coloured: document.querySelectorAll('td[style]').length};
+    )js",
+                      500);
+    EXPECT_THAT(shown.errors, IsEmpty()) << drawing.title;
+    EXPECT_EQ(shown.found["sections"], drawing.steps.size());
+    EXPECT_GT(shown.found["coloured"], 0) << drawing.title;
+  }
 }
 
 }  // namespace
