@@ -36,7 +36,7 @@ class Subject {
         work_(work),
         world_(world),
         alone_(world_of_one()),
-        net_(*work.model, alone_, {.bucket_plan = "tensor"}),
+        net_(*work.model, alone_, DataParallelOptions{.bucket_plan = "tensor"}),
         optimizer_(make_optimizer(config.optimizer, Learner::parameters(*work.model),
                                   {optimizer_options(config, momentum_of(config)), {}})),
         loader_(work.data.train, data::ShardedSampler({.size = work.data.train->size(),
