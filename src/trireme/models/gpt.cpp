@@ -12,7 +12,6 @@
 #include "trireme/nn/dropout.h"
 #include "trireme/nn/layers.h"
 #include "trireme/operators/attention.h"
-#include "trireme/operators/rows.h"
 
 namespace trireme::models {
 namespace {
@@ -54,7 +53,7 @@ class Block : public torch::nn::Module {
     return x + dropout_->forward(attended_->forward(attend(norm1_->forward(x))));
   }
   torch::Tensor feed_forward(const torch::Tensor& x) {
-    return x + dropout_->forward(down_->forward(operators::gelu(up_->forward(norm2_->forward(x)))));
+    return x + dropout_->forward(down_->forward(torch::gelu(up_->forward(norm2_->forward(x)))));
   }
 
   std::vector<std::shared_ptr<torch::nn::Module>> attention_modules() const {
@@ -71,7 +70,8 @@ class Block : public torch::nn::Module {
     auto together = qkv_->forward(x).view({n, length, 3, -1, each});
     if (!qkv_->split() && operators::takes_attention(together)) {
       const bool rests = dropout_->rests();
-      return operators::attention(together, rests ? 0 : dropout_->probability(), rests ? 0 : nn::next_random());
+      return operators::attention(
+          together, {.dropout = rests ? 0 : dropout_->probability(), .seed = rests ? 0 : nn::next_random()});
     }
     auto qkv = together.permute({2, 0, 3, 1, 4});  // [3, n, heads, length, each]
     auto query = qkv.select(0, 0) * (1 / std::sqrt(static_cast<double>(each)));

@@ -51,7 +51,8 @@ class FusedNorm : public torch::autograd::Function<FusedNorm> {
     const bool of_batch = context->saved_data["of_batch"].toBool(), skips = context->saved_data["skips"].toBool();
     const double epsilon = context->saved_data["epsilon"].toDouble();
     if (torch::GradMode::is_enabled()) {
-      const Tensor g = y.defined() ? gradients[0] * (y > 0) : gradients[0];
+      // LibTorch 1.13 takes a gradient that lies otherwise for channels last where x is.
+      const Tensor g = channels_last(y.defined() ? gradients[0] * (y > 0) : gradients[0]);
       auto all = differentiable_gradients({x, weight, bias}, g, [&](const variable_list& in) {
         const auto as_x = [&](const Tensor& v) { return of_batch ? Tensor() : v.to(in[0].options()); };
         return std::get<0>(torch::native_batch_norm(in[0], maybe(in[1]), maybe(in[2]), maybe(as_x(mean)),
@@ -84,28 +85,36 @@ class FusedNorm : public torch::autograd::Function<FusedNorm> {
   }
 };
 
+// Rows and sequences as images with sides of 1, the same memory.
+Tensor as_image(Tensor x) {
+  while (x.dim() < 4) x = x.unsqueeze(-1);
+  return x;
+}
+bool rows_of_channels(const Tensor& x) { return x.dim() >= 2 && x.dim() <= 4 && is_channels_last(as_image(x)); }
+
 bool plain_row(const Tensor& x) { return !x.defined() || (plain_f32(x) && x.is_contiguous()); }
 
 }  // namespace
 
 bool takes(const NormCall& call) {
-  if (!plain_f32(call.x) || !is_channels_last(call.x) || !plain_row(call.weight) || !plain_row(call.bias) ||
+  if (!plain_f32(call.x) || !rows_of_channels(call.x) || !plain_row(call.weight) || !plain_row(call.bias) ||
       !plain_row(call.running_mean) || !plain_row(call.running_variance)) {
     return false;
   }
   const auto fits = [&](const Tensor& x) { return !x.defined() || (x.dim() == 1 && x.size(0) == call.x.size(1)); };
   if (!fits(call.weight) || !fits(call.bias) || !fits(call.running_mean) || !fits(call.running_variance)) return false;
-  const auto rows = rows_of(call.x).rows;
+  const auto rows = rows_of(as_image(call.x)).rows;
   return call.training ? rows > 1 : rows > 0 && call.running_mean.defined() && call.running_variance.defined();
 }
 
 Tensor batch_norm(const NormCall& call, const Epilogue& epilogue) {
   Tensor mean, variance;
+  const Tensor x = as_image(call.x);
   if (call.training) {
-    const auto shape = rows_of(call.x);
+    const auto shape = rows_of(x);
     mean = torch::empty({shape.channels}, torch::kFloat64);
     variance = torch::empty_like(mean);
-    ops::batch_statistics(shape, data(call.x), numbers(mean), numbers(variance));
+    ops::batch_statistics(shape, data(x), numbers(mean), numbers(variance));
     move_towards(call.running_mean, numbers(mean), call.momentum, 1);
     move_towards(call.running_variance, numbers(variance), call.momentum,
                  static_cast<double>(shape.rows) / static_cast<double>(shape.rows - 1));
@@ -113,9 +122,10 @@ Tensor batch_norm(const NormCall& call, const Epilogue& epilogue) {
     mean = call.running_mean.detach().to(torch::kFloat64);
     variance = call.running_variance.detach().to(torch::kFloat64);
   }
-  const Tensor skip = epilogue.add.defined() ? channels_last(epilogue.add) : Tensor();
-  return FusedNorm::apply(call.x, maybe(call.weight), maybe(call.bias), maybe(skip), mean, variance, call.training,
-                          call.epsilon, epilogue.relu);
+  const Tensor skip = epilogue.add.defined() ? channels_last(as_image(epilogue.add)) : Tensor();
+  const Tensor y = FusedNorm::apply(x, maybe(call.weight), maybe(call.bias), maybe(skip), mean, variance, call.training,
+                                    call.epsilon, epilogue.relu);
+  return call.x.dim() == 4 ? y : y.view(call.x.sizes());
 }
 
 }  // namespace trireme::operators

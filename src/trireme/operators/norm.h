@@ -13,7 +13,8 @@ struct NormCall {
   double epsilon = 1e-5;
 };
 
-// Whether ours can do this one: f32, channels last, more than one element a channel.
+// Whether ours can do this one: f32, rows of channels (images channels last, sequences [batch][channels][length] of
+// which the channels lie together, or [batch][channels]), more than one element a channel.
 bool takes(const NormCall& call);
 torch::Tensor batch_norm(const NormCall& call, const Epilogue& epilogue);
 

@@ -24,6 +24,12 @@ Tensor output_of(const ops::PoolShape& shape) {
   return empty_channels_last({shape.batch, shape.channels, shape.rows.outputs(), shape.columns.outputs()});
 }
 
+void save(AutogradContext* context, const Tensor& x, const PoolCall& call) {
+  context->saved_data["sizes"] = x.sizes().vec();
+  context->saved_data["windows"] = std::vector<std::int64_t>{call.kernel[0], call.kernel[1],  call.stride[0],
+                                                             call.stride[1], call.padding[0], call.padding[1]};
+}
+
 PoolCall call_of(AutogradContext* context) {
   const auto at = context->saved_data["windows"].toIntVector();
   return {{at[0], at[1]}, {at[2], at[3]}, {at[4], at[5]}};
@@ -36,9 +42,7 @@ class MaxPool : public torch::autograd::Function<MaxPool> {
     Tensor y = output_of(shape), chosen = torch::empty({shape.output_size()}, torch::kUInt8);
     ops::max_pool(shape, data(x), relu, data(y), chosen.data_ptr<std::uint8_t>());
     context->save_for_backward({chosen});
-    context->saved_data["sizes"] = x.sizes().vec();
-    context->saved_data["windows"] = std::vector<std::int64_t>{call.kernel[0], call.kernel[1],  call.stride[0],
-                                                               call.stride[1], call.padding[0], call.padding[1]};
+    save(context, x, call);
     return y;
   }
 
@@ -81,6 +85,38 @@ class MaxPool : public torch::autograd::Function<MaxPool> {
   }
 };
 
+class MeanPool : public torch::autograd::Function<MeanPool> {
+ public:
+  // The divisor 0 is the number of the window's pixels.
+  static Tensor forward(AutogradContext* context, const Tensor& x, const PoolCall& call, std::int64_t divisor) {
+    const auto shape = pool_shape(x.sizes(), call);
+    Tensor y = output_of(shape);
+    ops::mean_pool(shape, data(x), divisor, data(y));
+    save(context, x, call);
+    context->saved_data["divisor"] = divisor;
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const auto sizes = context->saved_data["sizes"].toIntVector();
+    const auto divisor = context->saved_data["divisor"].toInt();
+    const PoolCall call = call_of(context);
+    if (torch::GradMode::is_enabled()) {  // linear: the gradient does not depend on the input
+      const auto anything = torch::zeros(sizes).requires_grad_();
+      auto all = differentiable_gradients({anything}, gradients[0], [&](const variable_list& in) {
+        return as_libtorch<at::_ops::avg_pool2d>(in[0].key_set(), in[0], at::IntArrayRef(call.kernel),
+                                                 at::IntArrayRef(call.stride), at::IntArrayRef(call.padding), false,
+                                                 divisor != 0, divisor == 0 ? MaybeInteger() : MaybeInteger(divisor));
+      });
+      return {all[0], {}, {}};
+    }
+    const Tensor gradient = channels_last(gradients[0]);
+    Tensor dx = empty_channels_last(sizes);
+    ops::mean_pool_backward(pool_shape(sizes, call), data(gradient), divisor, data(dx));
+    return {dx, {}, {}};
+  }
+};
+
 class AdaptiveMeanPool : public torch::autograd::Function<AdaptiveMeanPool> {
  public:
   static Tensor forward(AutogradContext* context, const Tensor& x, std::vector<std::int64_t> outputs) {
@@ -111,7 +147,7 @@ class AdaptiveMeanPool : public torch::autograd::Function<AdaptiveMeanPool> {
 
 }  // namespace
 
-bool takes(const Tensor& x, const PoolCall& call) {
+bool takes_mean(const Tensor& x, const PoolCall& call) {
   if (!any_layer() || !plain_f32(x) || !is_channels_last(x) || x.numel() == 0) return false;
   for (std::size_t side = 0; side < 2; ++side) {
     const auto kernel = call.kernel[side], padding = call.padding[side];
@@ -120,7 +156,15 @@ bool takes(const Tensor& x, const PoolCall& call) {
       return false;
     }
   }
-  return call.kernel[0] * call.kernel[1] <= ops::kLargestMaxWindow;
+  return true;
+}
+
+Tensor mean_pool(const Tensor& x, const PoolCall& call, std::int64_t divisor) {
+  return MeanPool::apply(x, call, divisor);
+}
+
+bool takes(const Tensor& x, const PoolCall& call) {
+  return takes_mean(x, call) && call.kernel[0] * call.kernel[1] <= ops::kLargestMaxWindow;
 }
 
 Tensor max_pool(const Tensor& x, const PoolCall& call, bool relu) { return MaxPool::apply(x, call, relu); }

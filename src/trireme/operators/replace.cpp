@@ -3,18 +3,31 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/_batch_norm_impl_index_native.h>
 #include <ATen/ops/adaptive_avg_pool2d_native.h>
+#include <ATen/ops/avg_pool2d_ops.h>
 #include <ATen/ops/conv2d_native.h>
 #include <ATen/ops/cross_entropy_loss_native.h>
+#include <ATen/ops/embedding_ops.h>
+#include <ATen/ops/gelu_ops.h>
+#include <ATen/ops/gru_native.h>
 #include <ATen/ops/layer_norm_native.h>
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/lstm_native.h>
 #include <ATen/ops/max_pool2d_native.h>
 #include <torch/library.h>
+#include <torch/version.h>
+#if TORCH_VERSION_MAJOR == 1
+#include <ATen/ops/_scaled_dot_product_attention_native.h>
+#else
+#include <ATen/ops/scaled_dot_product_attention_native.h>
+#endif
 
 #include <memory>
 
+#include "trireme/operators/attention.h"
 #include "trireme/operators/conv.h"
+#include "trireme/operators/embedding.h"
 #include "trireme/operators/linear.h"
+#include "trireme/operators/modules.h"
 #include "trireme/operators/norm.h"
 #include "trireme/operators/pooling.h"
 #include "trireme/operators/recurrent.h"
@@ -91,6 +104,17 @@ Tensor max_pool2d(const Tensor& input, at::IntArrayRef kernel, at::IntArrayRef s
   return at::native::max_pool2d(input, kernel, stride, padding, dilation, ceil_mode);
 }
 
+Tensor avg_pool2d(c10::DispatchKeySet keys, const Tensor& input, at::IntArrayRef kernel, at::IntArrayRef stride,
+                  at::IntArrayRef padding, bool ceil_mode, bool counts_padding, MaybeInteger divisor) {
+  if (!ceil_mode && is_pair(kernel) && (stride.empty() || is_pair(stride)) && is_pair(padding) &&
+      divisor.value_or(1) > 0) {
+    const PoolCall call{pair_of(kernel), pair_of(stride.empty() ? kernel : stride), pair_of(padding)};
+    const auto all = call.kernel[0] * call.kernel[1];
+    if (takes_mean(input, call)) return mean_pool(input, call, divisor.value_or(counts_padding ? all : 0));
+  }
+  return as_libtorch<at::_ops::avg_pool2d>(keys, input, kernel, stride, padding, ceil_mode, counts_padding, divisor);
+}
+
 Tensor adaptive_avg_pool2d(const Tensor& input, at::IntArrayRef outputs) {
   if (takes_adaptive(input, outputs)) return adaptive_mean_pool(input, outputs);
   return at::native::adaptive_avg_pool2d_symint(input, symbols(outputs));
@@ -139,16 +163,82 @@ Tensor linear_under_autocast(const Tensor& input, const Tensor& weight, const Ma
   return at::linear(cast(input), cast(weight), cast(bias));
 }
 
+// Null where LibTorch computes the call.
+std::shared_ptr<Layer> layer_taking(const RecurrentCall& call) {
+  const auto layer = call.weights.empty() ? nullptr : layer_of(call.weights[0]);
+  return layer && takes(call) ? layer : nullptr;
+}
+
 std::tuple<Tensor, Tensor, Tensor> lstm_stack(const Tensor& input, at::TensorList state, at::TensorList weights,
                                               bool biases, std::int64_t layers, double dropout, bool training,
                                               bool bidirectional, bool batch_first) {
-  const auto layer = weights.empty() ? nullptr : layer_of(weights[0]);
-  if (layer && state.size() == 2 && !bidirectional && (layers == 1 || dropout == 0 || !training)) {
-    const RecurrentCall call{input, state[0], state[1], weights.vec(), biases, batch_first, layers};
-    if (takes(call)) return lstm(call, layer);
+  if (state.size() == 2) {
+    const RecurrentCall call{
+        ops::RecurrentKind::lstm, input,        state[0], state[1], weights.vec(), biases, batch_first, layers,
+        training ? dropout : 0,   bidirectional};
+    if (const auto layer = layer_taking(call)) return recurrent(call, layer);
   }
   return at::native::lstm(input, state, weights, biases, layers, dropout, training, bidirectional, batch_first);
 }
+
+std::tuple<Tensor, Tensor> gru_stack(const Tensor& input, const Tensor& h0, at::TensorList weights, bool biases,
+                                     std::int64_t layers, double dropout, bool training, bool bidirectional,
+                                     bool batch_first) {
+  const RecurrentCall call{ops::RecurrentKind::gru, input,        h0,          Tensor(),
+                           weights.vec(),           biases,       batch_first, layers,
+                           training ? dropout : 0,  bidirectional};
+  if (const auto layer = layer_taking(call)) {
+    const auto [output, h, none] = recurrent(call, layer);
+    return {output, h};
+  }
+  return at::native::gru(input, h0, weights, biases, layers, dropout, training, bidirectional, batch_first);
+}
+
+Tensor embedding_rows(c10::DispatchKeySet keys, const Tensor& table, const Tensor& indices, std::int64_t padding,
+                      bool by_frequency, bool sparse) {
+  if (!by_frequency && !sparse && layer_of(table) && takes_embedding(table, indices)) {
+    return table_rows(table, indices, padding);
+  }
+  return as_libtorch<at::_ops::embedding>(keys, table, indices, padding, by_frequency, sparse);
+}
+
+Tensor gelu_of(c10::DispatchKeySet keys, const Tensor& x, Text approximate) {
+  const bool by_tanh = approximate == "tanh";
+  if ((by_tanh || approximate == "none") && takes_gelu(x)) return fused_gelu(x, by_tanh);
+  return as_libtorch<at::_ops::gelu>(keys, x, approximate);
+}
+
+// Null where LibTorch computes the call, [batch][heads][length][dim].
+Tensor attention_of(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& mask, double dropout,
+                    bool causal, double scale) {
+  if ((mask && mask->defined()) || q.dim() != 4 || k.dim() != 4 || v.dim() != 4) return {};
+  AttentionOptions options{.causal = causal, .scale = scale, .dropout = dropout};
+  const Tensor queries = q.transpose(1, 2), keys = k.transpose(1, 2), values = v.transpose(1, 2);
+  if (!takes_attention(queries, keys, values, options)) return {};
+  if (dropout > 0) options.seed = random_seed();
+  return attention(queries, keys, values, options).transpose(1, 2);
+}
+
+#if TORCH_VERSION_MAJOR == 1
+std::tuple<Tensor, Tensor> dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                                 const MaybeTensor& mask, double dropout, bool needs_weights,
+                                                 bool causal) {
+  if (!needs_weights) {
+    const Tensor y = attention_of(q, k, v, mask, dropout, causal, 0);
+    if (y.defined()) return {y, Tensor()};
+  }
+  return at::native::_scaled_dot_product_attention(q, k, v, mask, dropout, needs_weights, causal);
+}
+#elif TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 5
+Tensor dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const MaybeTensor& mask, double dropout,
+                             bool causal, std::optional<double> scale, bool groups) {
+  if (!groups && scale.value_or(1) > 0) {
+    const Tensor y = attention_of(q, k, v, mask, dropout, causal, scale.value_or(0));
+    if (y.defined()) return y;
+  }
+  return at::native::scaled_dot_product_attention(q, k, v, mask, dropout, causal, scale, groups);
+}
+#endif
 
 Tensor norm_of_layer(const Tensor& input, at::IntArrayRef normalized, const MaybeTensor& weight,
                      const MaybeTensor& bias, double epsilon, bool cudnn) {
@@ -190,6 +280,7 @@ struct Silent : c10::WarningHandler {
 }  // namespace
 
 void replace_operators() {
+  take_modules();
   static const auto autocast = [] {
     Silent silent;  // LibTorch warns of operators that had one for autocast
     const WarningHandlerGuard guard(&silent);
@@ -206,9 +297,18 @@ void replace_operators() {
     made->impl("conv2d", conv2d);
     made->impl("_batch_norm_impl_index", batch_norm_impl);
     made->impl("max_pool2d", max_pool2d);
+    made->impl("avg_pool2d", avg_pool2d);
     made->impl("adaptive_avg_pool2d", adaptive_avg_pool2d);
     made->impl("linear", linear_layer);
     made->impl("lstm.input", lstm_stack);
+    made->impl("gru.input", gru_stack);
+    made->impl("embedding", embedding_rows);
+    made->impl("gelu", gelu_of);
+#if TORCH_VERSION_MAJOR == 1
+    made->impl("_scaled_dot_product_attention", dot_product_attention);
+#elif TORCH_VERSION_MAJOR > 2 || TORCH_VERSION_MINOR >= 5
+    made->impl("scaled_dot_product_attention", dot_product_attention);
+#endif
     made->impl("layer_norm", norm_of_layer);
     made->impl("cross_entropy_loss", cross_entropy_loss);
     return made;

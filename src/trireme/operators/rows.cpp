@@ -84,23 +84,31 @@ class CrossEntropyLoss : public torch::autograd::Function<CrossEntropyLoss> {
 
 class Gelu : public torch::autograd::Function<Gelu> {
  public:
-  static Tensor forward(AutogradContext* context, const Tensor& x) {
+  static Tensor forward(AutogradContext* context, const Tensor& x, bool by_tanh) {
     Tensor y = torch::empty_like(x);
-    ops::activation_forward(ops::Activation::gelu, x.numel(), data(x), data(y));
+    ops::activation_forward(kind(by_tanh), x.numel(), data(x), data(y));
     context->save_for_backward({x});
+    context->saved_data["tanh"] = by_tanh;
     return y;
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const Tensor x = context->get_saved_variables()[0];
+    const bool by_tanh = context->saved_data["tanh"].toBool();
     if (torch::GradMode::is_enabled()) {
-      return differentiable_gradients({x}, gradients[0], [](const variable_list& in) { return torch::gelu(in[0]); });
+      auto all = differentiable_gradients({x}, gradients[0], [&](const variable_list& in) {
+        return as_libtorch<at::_ops::gelu>(in[0].key_set(), in[0], Text(by_tanh ? "tanh" : "none"));
+      });
+      return {all[0], {}};
     }
     const Tensor g = gradients[0].contiguous();
     Tensor dx = torch::empty_like(x);
-    ops::activation_backward(ops::Activation::gelu, x.numel(), data(x), data(g), data(dx));
-    return {dx};
+    ops::activation_backward(kind(by_tanh), x.numel(), data(x), data(g), data(dx));
+    return {dx, {}};
   }
+
+ private:
+  static ops::Activation kind(bool by_tanh) { return by_tanh ? ops::Activation::gelu_tanh : ops::Activation::gelu; }
 };
 
 bool of_columns(const Tensor& x, std::int64_t columns) {
@@ -128,8 +136,8 @@ Tensor cross_entropy(const Tensor& scores, const Tensor& targets, std::int64_t i
   return CrossEntropyLoss::apply(scores, targets.contiguous(), ignored, smoothing);
 }
 
-Tensor gelu(const Tensor& x) {
-  return any_layer() && plain_f32(x) && x.is_contiguous() && x.numel() > 0 ? Gelu::apply(x) : torch::gelu(x);
-}
+bool takes_gelu(const Tensor& x) { return any_layer() && plain_f32(x) && x.is_contiguous() && x.numel() > 0; }
+
+Tensor fused_gelu(const Tensor& x, bool by_tanh) { return Gelu::apply(x, by_tanh); }
 
 }  // namespace trireme::operators

@@ -15,7 +15,8 @@ bool takes_cross_entropy(const torch::Tensor& scores, const torch::Tensor& targe
 torch::Tensor cross_entropy(const torch::Tensor& scores, const torch::Tensor& targets, std::int64_t ignored,
                             double smoothing);
 
-// torch::gelu, by our pass where layers are ours.
-torch::Tensor gelu(const torch::Tensor& x);
+// By Φ, or by its approximation with tanh.
+bool takes_gelu(const torch::Tensor& x);
+torch::Tensor fused_gelu(const torch::Tensor& x, bool by_tanh);
 
 }  // namespace trireme::operators

@@ -16,6 +16,14 @@ using MaybeTensor = std::optional<torch::Tensor>;
 using MaybeTensor = c10::optional<torch::Tensor>;
 #endif
 
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
+using MaybeInteger = std::optional<std::int64_t>;
+using Text = std::string_view;
+#else
+using MaybeInteger = c10::optional<std::int64_t>;
+using Text = c10::string_view;
+#endif
+
 // An undefined tensor as none: autograd's functions take no other.
 inline MaybeTensor maybe(const torch::Tensor& x) { return x.defined() ? MaybeTensor(x) : MaybeTensor(); }
 
@@ -37,6 +45,14 @@ struct WithoutAutocast {
 
 inline const float* data(const torch::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
 inline float* data(torch::Tensor& x) { return x.defined() ? x.data_ptr<float>() : nullptr; }
+
+// The operator as LibTorch computes and differentiates it, where ours stands in its place for CPU tensors with
+// autograd: its own is still there for tensors of other kinds. `keys` are those of the arguments.
+template <class Operator, class... Arguments>
+auto as_libtorch(c10::DispatchKeySet keys, const Arguments&... arguments) {
+  const auto below = keys & c10::after_ADInplaceOrView_keyset;
+  return Operator::redispatch(below.add(c10::DispatchKey::AutogradOther), arguments...);
+}
 
 // Gradients that can be differentiated again, when autograd asks for such (create_graph): those of LibTorch's `forward`
 // of the same inputs. Undefined where an input is, or needs none.
