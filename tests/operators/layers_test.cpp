@@ -276,7 +276,8 @@ const LayerCase kCases[] = {
     {"layer norm", "LayerNorm", true,
      [](Sizes& s) {
        const auto width = s.from(2, 40);
-       return on_rows(nn::LayerNorm(nn::LayerNormOptions({width})), torch::randn({width, s.upto(4), s.upto(5)}).transpose(0, 2));
+       return on_rows(nn::LayerNorm(nn::LayerNormOptions({width})),
+                      torch::randn({width, s.upto(4), s.upto(5)}).transpose(0, 2));
      }},
     {"linear", "Linear", true,
      [](Sizes& s) {
@@ -346,7 +347,20 @@ Tensor loss_of(const Tensor& y) {  // no gradient like another, none contiguous
 
 constexpr unsigned kShapes = 6;
 
+// Small layers, many of them: a team of threads would wait for most of the time.
+class OneThread {
+ public:
+  OneThread() { torch::set_num_threads(1); }
+  ~OneThread() { torch::set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  const int before_ = torch::get_num_threads();
+};
+
 TEST(Layers, TrainLikeLibTorchs) {
+  const OneThread alone;
   for (const LayerCase& it : kCases) {
     for (unsigned seed = 1; seed <= kShapes; ++seed) {
       SCOPED_TRACE(std::string(it.name) + ", shape " + std::to_string(seed));
@@ -403,6 +417,7 @@ void penalize(Net& net, const variable_list& x) {
 }
 
 TEST(Layers, GradientsOfGradients) {
+  const OneThread alone;
   for (const LayerCase& it : kCases) {
     if (!it.smooth || !it.ours) continue;
     for (unsigned seed = 1; seed <= 2; ++seed) {
@@ -422,6 +437,7 @@ TEST(Layers, GradientsOfGradients) {
 
 // What is not plain f32 is LibTorch's; so are empty batches, or refused as LibTorch refuses them.
 TEST(Layers, OtherTypesAndEmptyBatches) {
+  const OneThread alone;
   for (const LayerCase& it : kCases) {
     SCOPED_TRACE(it.name);
     auto ours = made(it, 3), theirs = made(it, 3);
@@ -456,6 +472,7 @@ TEST(Layers, OtherTypesAndEmptyBatches) {
 
 // Weights without gradients; a module that is gone before its graph; a copy that nobody optimized.
 TEST(Layers, FrozenWeightsCopiesAndModulesThatAreGone) {
+  const OneThread alone;
   for (const LayerCase& it : kCases) {
     SCOPED_TRACE(it.name);
     auto ours = made(it, 4), theirs = made(it, 4);
@@ -558,6 +575,7 @@ TEST(Layers, Transformer) {
   loss_of(y).backward();
   optimize(*ours, {.operators = Operators::libtorch});
   expect_close(y, wanted, "output");
+  EXPECT_TRUE(made_by(y, "::Linear"));
   for (const auto& item : theirs->named_parameters()) {
     expect_close(ours->named_parameters()[item.key()].grad(), item.value().grad(), item.key());
   }

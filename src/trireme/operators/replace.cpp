@@ -202,7 +202,7 @@ Tensor embedding_rows(c10::DispatchKeySet keys, const Tensor& table, const Tenso
   return as_libtorch<at::_ops::embedding>(keys, table, indices, padding, by_frequency, sparse);
 }
 
-Tensor gelu_of(c10::DispatchKeySet keys, const Tensor& x, Text approximate) {
+Tensor gelu_of(c10::DispatchKeySet keys, const Tensor& x, c10::string_view approximate) {
   const bool by_tanh = approximate == "tanh";
   if ((by_tanh || approximate == "none") && takes_gelu(x)) return fused_gelu(x, by_tanh);
   return as_libtorch<at::_ops::gelu>(keys, x, approximate);

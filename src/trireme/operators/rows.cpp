@@ -97,7 +97,7 @@ class Gelu : public torch::autograd::Function<Gelu> {
     const bool by_tanh = context->saved_data["tanh"].toBool();
     if (torch::GradMode::is_enabled()) {
       auto all = differentiable_gradients({x}, gradients[0], [&](const variable_list& in) {
-        return as_libtorch<at::_ops::gelu>(in[0].key_set(), in[0], Text(by_tanh ? "tanh" : "none"));
+        return as_libtorch<at::_ops::gelu>(in[0].key_set(), in[0], c10::string_view(by_tanh ? "tanh" : "none"));
       });
       return {all[0], {}};
     }

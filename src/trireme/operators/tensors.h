@@ -12,16 +12,10 @@ namespace trireme::operators {
 // What operators take: LibTorch's own until it became the standard's.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
 using MaybeTensor = std::optional<torch::Tensor>;
+using MaybeInteger = std::optional<std::int64_t>;
 #else
 using MaybeTensor = c10::optional<torch::Tensor>;
-#endif
-
-#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
-using MaybeInteger = std::optional<std::int64_t>;
-using Text = std::string_view;
-#else
 using MaybeInteger = c10::optional<std::int64_t>;
-using Text = c10::string_view;
 #endif
 
 // An undefined tensor as none: autograd's functions take no other.
