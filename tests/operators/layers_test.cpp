@@ -196,6 +196,12 @@ Example gelu_rows(Sizes& sizes, const char* how, bool dense) {
   return it;
 }
 
+Example softmax_rows(Sizes& sizes, std::int64_t dimension) {
+  Example it = on_rows(nn::Linear(1, 1), torch::randn({sizes.upto(4), sizes.upto(40)}));
+  it.net->run = [dimension](const variable_list& in) { return nn::Softmax(dimension)(in[0]); };
+  return it;
+}
+
 // What LibTorch calls from version to version by other names.
 Tensor dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask, double dropout,
                              bool causal) {
@@ -290,6 +296,8 @@ const LayerCase kCases[] = {
        const auto options = nn::Conv2dOptions(in, out, {3, s.upto(3)}).groups(groups).stride(s.upto(2)).padding(1);
        return on_rows(nn::Conv2d(options), torch::randn({s.upto(4), in, s.from(3, 11), s.from(3, 11)}));
      }},
+    {"softmax", "::Softmax", true, [](Sizes& s) { return softmax_rows(s, -1); }},
+    {"softmax of columns", "::Softmax", false, [](Sizes& s) { return softmax_rows(s, 0); }},
     {"gelu", "Gelu", true, [](Sizes& s) { return gelu_rows(s, "none", true); }},
     {"gelu by tanh", "Gelu", true, [](Sizes& s) { return gelu_rows(s, "tanh", true); }},
     {"gelu of an expanded tensor", "trireme", false, [](Sizes& s) { return gelu_rows(s, "none", false); }},

@@ -13,6 +13,7 @@
 #include <ATen/ops/linear_native.h>
 #include <ATen/ops/lstm_native.h>
 #include <ATen/ops/max_pool2d_native.h>
+#include <ATen/ops/softmax_native.h>
 #include <torch/library.h>
 #include <torch/version.h>
 #if TORCH_VERSION_MAJOR == 1
@@ -75,7 +76,12 @@ using NormResults = std::tuple<Tensor, Tensor, Tensor, Tensor, std::int64_t>;
 NormResults batch_norm_impl(const Tensor& input, const MaybeTensor& weight, const MaybeTensor& bias,
                             const MaybeTensor& running_mean, const MaybeTensor& running_variance, bool training,
                             double momentum, double epsilon, bool cudnn) {
-  if (weight && layer_of(*weight)) {
+  const auto layer = weight ? layer_of(*weight) : nullptr;
+  // Forward and backward, of rows without height and width: fewer cost less than the calls around them.
+  constexpr double kOperations = 20;
+  const bool few =
+      layer && input.dim() == 2 && kOperations * static_cast<double>(input.numel()) < layer->settings().least_flops;
+  if (layer && !few) {
     const NormCall call{input,
                         *weight,
                         bias.value_or(Tensor()),
@@ -202,6 +208,11 @@ Tensor embedding_rows(c10::DispatchKeySet keys, const Tensor& table, const Tenso
   return as_libtorch<at::_ops::embedding>(keys, table, indices, padding, by_frequency, sparse);
 }
 
+Tensor softmax_of(const Tensor& x, std::int64_t dimension, MaybeType type) {
+  if (type.value_or(torch::kFloat32) == torch::kFloat32 && takes_softmax(x, dimension)) return row_softmax(x);
+  return at::native::softmax(x, dimension, type);
+}
+
 Tensor gelu_of(c10::DispatchKeySet keys, const Tensor& x, c10::string_view approximate) {
   const bool by_tanh = approximate == "tanh";
   if ((by_tanh || approximate == "none") && takes_gelu(x)) return fused_gelu(x, by_tanh);
@@ -303,6 +314,7 @@ void replace_operators() {
     made->impl("lstm.input", lstm_stack);
     made->impl("gru.input", gru_stack);
     made->impl("embedding", embedding_rows);
+    made->impl("softmax.int", softmax_of);
     made->impl("gelu", gelu_of);
 #if TORCH_VERSION_MAJOR == 1
     made->impl("_scaled_dot_product_attention", dot_product_attention);

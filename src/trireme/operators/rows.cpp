@@ -111,6 +111,25 @@ class Gelu : public torch::autograd::Function<Gelu> {
   static ops::Activation kind(bool by_tanh) { return by_tanh ? ops::Activation::gelu_tanh : ops::Activation::gelu; }
 };
 
+class Softmax : public torch::autograd::Function<Softmax> {
+ public:
+  static Tensor forward(AutogradContext* context, const Tensor& x) {
+    Tensor y = torch::empty_like(x);
+    ops::softmax_forward(x.numel() / x.size(-1), x.size(-1), data(x), data(y));
+    context->save_for_backward({y});
+    return y;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const Tensor y = context->get_saved_variables()[0];
+    if (torch::GradMode::is_enabled()) return {y * (gradients[0] - (y * gradients[0]).sum(-1, true))};
+    const Tensor g = gradients[0].contiguous();
+    Tensor dx = torch::empty_like(y);
+    ops::softmax_backward(y.numel() / y.size(-1), y.size(-1), data(y), data(g), data(dx));
+    return {dx};
+  }
+};
+
 bool of_columns(const Tensor& x, std::int64_t columns) {
   return !x.defined() || (plain_f32(x) && x.dim() == 1 && x.size(0) == columns && x.is_contiguous());
 }
@@ -135,6 +154,13 @@ bool takes_cross_entropy(const Tensor& scores, const Tensor& targets) {
 Tensor cross_entropy(const Tensor& scores, const Tensor& targets, std::int64_t ignored, double smoothing) {
   return CrossEntropyLoss::apply(scores, targets.contiguous(), ignored, smoothing);
 }
+
+bool takes_softmax(const Tensor& x, std::int64_t dimension) {
+  return any_layer() && plain_f32(x) && x.dim() > 0 && (dimension == -1 || dimension == x.dim() - 1) &&
+         x.is_contiguous() && x.numel() > 0;
+}
+
+Tensor row_softmax(const Tensor& x) { return Softmax::apply(x); }
 
 bool takes_gelu(const Tensor& x) { return any_layer() && plain_f32(x) && x.is_contiguous() && x.numel() > 0; }
 

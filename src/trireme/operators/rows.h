@@ -15,6 +15,10 @@ bool takes_cross_entropy(const torch::Tensor& scores, const torch::Tensor& targe
 torch::Tensor cross_entropy(const torch::Tensor& scores, const torch::Tensor& targets, std::int64_t ignored,
                             double smoothing);
 
+// Over the last dimension.
+bool takes_softmax(const torch::Tensor& x, std::int64_t dimension);
+torch::Tensor row_softmax(const torch::Tensor& x);
+
 // By Φ, or by its approximation with tanh.
 bool takes_gelu(const torch::Tensor& x);
 torch::Tensor fused_gelu(const torch::Tensor& x, bool by_tanh);

@@ -13,9 +13,11 @@ namespace trireme::operators {
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 4)
 using MaybeTensor = std::optional<torch::Tensor>;
 using MaybeInteger = std::optional<std::int64_t>;
+using MaybeType = std::optional<torch::ScalarType>;
 #else
 using MaybeTensor = c10::optional<torch::Tensor>;
 using MaybeInteger = c10::optional<std::int64_t>;
+using MaybeType = c10::optional<torch::ScalarType>;
 #endif
 
 // An undefined tensor as none: autograd's functions take no other.

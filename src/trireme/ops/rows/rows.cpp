@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "trireme/base/error.h"
@@ -130,7 +131,7 @@ void embedding_backward(int64_t rows, int64_t columns, int64_t count, const int6
   const int64_t parts = std::min<int64_t>(count, 4 * threads());
   parallel(parts, [&](int64_t part) {
     const int64_t first = count * part / parts, last = count * (part + 1) / parts;
-    std::fill_n(d_table + first * columns, (last - first) * columns, 0.0f);
+    std::memset(d_table + first * columns, 0, static_cast<std::size_t>((last - first) * columns) * sizeof(float));
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t index = indices[row];
       if (index < first || index >= last || index == padding) continue;
