@@ -2,10 +2,10 @@
 //
 //   trireme::optimize(net, example);   // parameters, buffers, names and checkpoints stay what they are
 //
-// Layers of any module, yours too, are found by their parameters: Conv2d, Linear, batch and layer normalization, LSTM and
-// GRU, MultiheadAttention and Embedding whose tensors are plain f32 on the CPU; pooling, GELU, softmax,
-// attention and cross-entropy have none and are ours in the whole process as soon as one module is. What is not goes LibTorch's way,
-// call by call; docs/operators.md says what that is. Each copy of a module is optimized by itself.
+// Layers of any module, yours too, are found by their parameters: Conv2d, Linear, batch and layer normalization, LSTM,
+// GRU, MultiheadAttention and Embedding whose tensors are plain f32 on the CPU. Pooling, GELU, softmax, attention and
+// cross-entropy have none and are ours in the whole process as soon as one module is. What is not goes LibTorch's way,
+// call by call: docs/operators.md says which. Each copy of a module is optimized by itself.
 #pragma once
 #include <torch/torch.h>
 
