@@ -50,10 +50,10 @@ class Block : public torch::nn::Module {
 
   // The two halves of a block, each added to what it was given.
   torch::Tensor attention(const torch::Tensor& x) {
-    return x + dropout_->forward(attended_->forward(attend(norm1_->forward(x))));
+    return dropout_->added(x, attended_->forward(attend(norm1_->forward(x))));
   }
   torch::Tensor feed_forward(const torch::Tensor& x) {
-    return x + dropout_->forward(down_->forward(torch::gelu(up_->forward(norm2_->forward(x)))));
+    return dropout_->added(x, down_->forward(torch::gelu(up_->forward(norm2_->forward(x)))));
   }
 
   std::vector<std::shared_ptr<torch::nn::Module>> attention_modules() const {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/operators/dropout.h"
+
 namespace trireme::nn {
 namespace {
 
@@ -62,14 +64,25 @@ std::uint64_t next_random() {
 RandomScope::RandomScope(const RandomState& state) : before_(random_state()) { set_random_state(state); }
 RandomScope::~RandomScope() { set_random_state(before_); }
 
+// By our operator and by LibTorch's numbers other elements fall, of as large a share.
 torch::Tensor DropoutImpl::draw(torch::Tensor mask) const {
   torch::NoGradGuard no_grad;
-  double kept = 1 - probability_;
+  if (operators::takes_dropout(mask, probability_)) {
+    return operators::dropout(mask.fill_(1), probability_, next_random());
+  }
+  const double kept = 1 - probability_;
   return mask.bernoulli_(kept, generator_on(mask.device())).div_(kept);
 }
 
 torch::Tensor DropoutImpl::plain(const torch::Tensor& input) {
-  return rests() ? input : input * draw(torch::empty_like(input));
+  if (rests()) return input;
+  if (operators::takes_dropout(input, probability_)) return operators::dropout(input, probability_, next_random());
+  return input * draw(torch::empty_like(input));
+}
+
+torch::Tensor DropoutImpl::added(const torch::Tensor& residual, const torch::Tensor& input) {
+  if (rests() || split() || !operators::takes_dropout(input, probability_)) return residual + forward(input);
+  return operators::dropout_added(input, residual, probability_, next_random());
 }
 
 torch::Tensor DropoutImpl::part(const torch::Tensor& input, std::int64_t dim, std::int64_t begin, std::int64_t size) {

@@ -42,7 +42,10 @@ class DropoutImpl : public torch::nn::Module, public Layer {
   // In training each element is dropped with the probability and the others are scaled up; otherwise as it came.
   torch::Tensor forward(const torch::Tensor& input) { return compute(input); }
   torch::Tensor plain(const torch::Tensor& input) override;
-  // The same for part `begin` … of a whole that is `size` along `dim`: what falls is what would fall of the whole.
+  // residual + forward(input), in one pass where layers are ours.
+  torch::Tensor added(const torch::Tensor& residual, const torch::Tensor& input);
+  // The same as forward for part `begin` … of a whole that is `size` along `dim`: what falls is what would fall of the
+  // whole.
   torch::Tensor part(const torch::Tensor& input, std::int64_t dim, std::int64_t begin, std::int64_t size);
 
   double probability() const { return probability_; }
