@@ -36,7 +36,9 @@ class SteppingModel {
     operators::optimize(*model_, operators::settings_of(job.ops));
     train::NamedTensors parameters;
     for (const auto& item : model_->named_parameters()) parameters.emplace_back(item.key(), item.value());
-    optimizer_ = train::make_optimizer("sgd", parameters);
+    train::OptimizerOptions options;
+    options.momentum = 0.9;
+    optimizer_ = train::make_optimizer("sgd", parameters, options);
     if (job.length > 0) {
       x_ = torch::randint(kVocabulary, {job.batch, job.length}, torch::kInt64);
       y_ = torch::randint(kVocabulary, {job.batch * job.length}, torch::kInt64);
@@ -56,7 +58,7 @@ class SteppingModel {
     }
     torch::cross_entropy_loss(scores.flatten(0, -2), y_).backward();
     optimizer_->step(1e-4);
-    model_->zero_grad();
+    model_->zero_grad(/*set_to_none=*/true);
   }
 
  private:
