@@ -64,6 +64,27 @@ TEST(Matmul, EveryInstructionSet) {
   EXPECT_THROW(set_instruction_set("avx9000"), ConfigError);
 }
 
+// The other factor's rows are used as they lie and the result is turned: sizes about whole panels, far apart enough.
+// The same bits as of a packed factor.
+TEST(Matmul, FewRowsAndLongOnes) {
+  std::mt19937 random(6);
+  for (const std::string& name : instruction_sets()) {
+    set_instruction_set(name);
+    const int64_t wide = 2 * internal::matmul_kernels().panel;
+    for (const int64_t m : {wide, 2 * wide - 1}) {
+      const int64_t k = 512 + static_cast<int64_t>(random() % 700), n = (1 << 17) / k + 1 + random() % 40;
+      Case it{m, n, k, m == wide ? 0 : 3, random() % 2 == 0, true, false, m != wide, random() % 2 == 0, {}, {}, {}, {}};
+      it.fill(random);
+      std::vector<float> c = it.c, packed = it.c;
+      run_with_threads(2, [&] { tiled_matmul().run(it.product(c)); });
+      expect_product(it, c, name);
+      matmul(m, it.left(), PackedMatrix(k, n, it.right()), packed.data(), it.c_stride(), false, it.epilogue());
+      EXPECT_EQ(c, packed) << name;
+    }
+  }
+  set_instruction_set("auto");
+}
+
 // What was packed for one set is read by its own kernels, whatever is allowed later.
 TEST(Matmul, PackedBeforeALimit) {
   std::mt19937 random(4);

@@ -11,6 +11,15 @@
 
 namespace trireme::ops::internal {
 
+// What is read soon, from memory: rows of lines, 64 bytes each. Tiles ask for a line every other step of k, in order,
+// so that memory answers while they compute.
+struct ReadAhead {
+  const char* row = nullptr;
+  int64_t stride = 0;  // bytes, from this row to the next
+  int64_t lines = 1;   // of a row
+  int64_t line = 0;    // of this row, the next one asked for
+};
+
 struct TileCall {
   const float* a = nullptr;  // [k][rows], packed; or as it lies: row r begins at a + r · a_row
   int64_t a_row = 0;
@@ -23,6 +32,7 @@ struct TileCall {
   bool add = false;     // to what c holds
   const float* bias = nullptr;
   bool relu = false;
+  ReadAhead* ahead = nullptr;  // moved on; or null. Tiles of few rows have no time for it
 };
 
 // Where the source ends at `count`, 1 ≤ count ≤ width: copies read no further, and fill up with zeros. Both write up
@@ -32,6 +42,19 @@ using Pack = void (*)(const float* source, int64_t stride, int64_t k, int64_t co
 inline constexpr int kMostTileRows = 14;
 inline constexpr int kTileWidths = 3;  // half a panel, one, two
 
+// c(r, i) = sums[i · stride + r], r < rows, i < columns, with the rest as of a tile; bias of columns. Reads whole
+// vectors of sums.
+struct TurnCall {
+  const float* sums = nullptr;
+  int64_t stride = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+  float* c = nullptr;
+  int64_t c_stride = 0;
+  const float* bias = nullptr;
+  bool relu = false;
+};
+
 struct MatmulKernels {
   int64_t lanes = 0;
   int64_t panel = 0;
@@ -40,6 +63,7 @@ struct MatmulKernels {
   using Tile = void (*)(const TileCall& call);
   Tile tile[kTileWidths][kMostTileRows + 1] = {};  // by width and rows
   Tile tile_in_place[kTileWidths][kMostTileRows + 1] = {};
+  void (*turn)(const TurnCall& call) = nullptr;
   Pack copy = nullptr;       // out[l · width + i] = source[l · stride + i]
   Pack transpose = nullptr;  // out[l · width + i] = source[i · stride + l]
   // `count` whole panels that lie beside each other in the source.

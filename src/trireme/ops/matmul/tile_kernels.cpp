@@ -51,6 +51,9 @@ struct PackedRows {
   HWY_INLINE void next() { at += R; }
 };
 
+// Tiles with fewer products a step have none of their loads' time left.
+constexpr bool reads_ahead(int rows, int vectors) { return rows * vectors >= 8; }
+
 // R rows, W vectors.
 template <int R, int W, template <int> class A>
 void tile(const TileCall& call) {
@@ -69,6 +72,7 @@ void tile(const TileCall& call) {
   A<R> a(call.a, call.a_row);
   const float* HWY_RESTRICT b = call.b;
   const float* HWY_RESTRICT next = b + call.b_panel;
+  ReadAhead ahead = call.ahead != nullptr ? *call.ahead : ReadAhead{reinterpret_cast<const char*>(call.b)};
   for (int64_t l = call.k; l > 0; --l) {
     V32 row[W];
 #pragma GCC unroll 4
@@ -79,10 +83,18 @@ void tile(const TileCall& call) {
 #pragma GCC unroll 4
       for (int w = 0; w < W; ++w) sums[r][w] = hn::MulAdd(x, row[w], sums[r][w]);
     }
+    if constexpr (reads_ahead(R, W)) {
+      __builtin_prefetch(ahead.row + 64 * ahead.line, 0, 2);
+      ahead.line += l & 1;
+      const bool end = ahead.line == ahead.lines;
+      ahead.row += end ? ahead.stride : 0;
+      ahead.line = end ? 0 : ahead.line;
+    }
     a.next();
     b += kPanel;
     next += kPanel;
   }
+  if (call.ahead != nullptr) *call.ahead = ahead;
 #pragma GCC unroll 4
   for (int w = 0; w < W; ++w) {
     const int64_t left = call.columns - w * kLanes;
@@ -190,6 +202,36 @@ void transpose_panel(const float* source, int64_t stride, int64_t k, int64_t cou
   }
 }
 
+void turn(const TurnCall& call) {
+  const F32 d;
+  for (int64_t i = 0; i < call.columns; i += kLanes) {
+    const int64_t left = std::min<int64_t>(call.columns - i, kLanes);
+    auto bias = hn::Zero(d);
+    if (call.bias != nullptr) bias = load_first(call.bias + i, left);
+    for (int64_t r = 0; r < call.rows; r += kLanes) {
+      Native rows[kLanes];
+#pragma GCC unroll 16
+      for (int k = 0; k < kLanes; ++k) {
+        __builtin_memcpy(&rows[k], call.sums + (i + std::min<int64_t>(k, left - 1)) * call.stride + r, sizeof(Native));
+      }
+      exchange_all<1>(rows);
+      for (int k = 0; k < std::min<int64_t>(kLanes, call.rows - r); ++k) {
+        float* at = call.c + (r + k) * call.c_stride + i;
+        HWY_ALIGN float numbers[kLanes];
+        __builtin_memcpy(numbers, &rows[k], sizeof(Native));
+        auto sum = hn::Load(d, numbers);
+        if (call.bias != nullptr) sum = hn::Add(sum, bias);
+        if (call.relu) sum = hn::IfThenZeroElse(hn::Lt(sum, hn::Zero(d)), sum);
+        if (left == kLanes) {
+          hn::StoreU(sum, d, at);
+        } else {
+          store_first(sum, at, left);
+        }
+      }
+    }
+  }
+}
+
 template <int W, template <int> class A, int... R>
 void fill(MatmulKernels::Tile* tiles, std::integer_sequence<int, R...>) {
   ((tiles[R + 1] = tile<R + 1, W, A>), ...);
@@ -207,6 +249,8 @@ MatmulKernels make_table() {
   fill<4, PackedRows>(table.tile[2], std::make_integer_sequence<int, kWideRows>());
   fill<1, Rows>(table.tile_in_place[0], kAll);
   fill<2, Rows>(table.tile_in_place[1], kAll);
+  fill<4, Rows>(table.tile_in_place[2], std::make_integer_sequence<int, kWideRows>());
+  table.turn = turn;
   table.copy_panels = copy_panels;
   table.copy = copy_panel;
   table.transpose = transpose_panel;

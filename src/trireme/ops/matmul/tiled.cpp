@@ -13,6 +13,8 @@
 //
 // Where M holds all of m, b is used once: a few panels at a time are packed where they are used and never leave the
 // core's cache. Where n is a few panels, rows of a are used as they lie.
+// Where b is given transposed, its rows along k, and a has a few panels' rows, b's rows take the place of a's: they are
+// used as they lie and read once; a is packed as the panels, and what comes out is transposed as it is stored.
 // An element's sum is one chain per K, added in order, wherever its tile begins: the bits depend on k alone.
 // Cost: m·n·k multiplications and additions; packing reads and writes b once, and a once per block.
 #include "trireme/ops/matmul/tiled.h"
@@ -28,8 +30,12 @@ namespace {
 
 constexpr int64_t kMostK = 512;
 constexpr int64_t kMostM = 252;
-constexpr int64_t kMostPacked = 1 << 21;      // floats of b
-constexpr int64_t kPackedTogether = 1 << 16;  // floats of b packed where they are used
+constexpr int64_t kMostPacked = 1 << 21;  // floats of b
+constexpr int64_t kFar = 1 << 17;         // floats of b that are not expected in the core's cache
+// Floats of b packed where they are used; more where they come from far, in longer pieces of rows.
+constexpr int64_t kPackedTogether = 1 << 16;
+constexpr int64_t kPackedFar = 1 << 17;
+constexpr int64_t kLineFloats = 16;
 // Below this many multiplications a second thread costs more than it brings.
 constexpr double kAlone = 1 << 19;
 // Rows this far apart share a set of the first cache: too many at a time push each other out.
@@ -91,6 +97,13 @@ struct PackedB {
   int64_t from = 0;
 };
 
+// The lines of b's rows [l0, l0 + k) and columns [j, j + n).
+ReadAhead lines_of(const Matrix& b, int64_t l0, int64_t k, int64_t j, int64_t n) {
+  const float* from = b.transposed ? b.data + j * b.stride + l0 : b.data + l0 * b.stride + j;
+  return {reinterpret_cast<const char*>(from), b.stride * static_cast<int64_t>(sizeof(float)),
+          ceil_div(b.transposed ? k : n, kLineFloats)};
+}
+
 void compute(const MatmulKernels& kernels, const Product& product, const Block& block, const PackedB& packed) {
   const int64_t panel = kernels.panel, k = product.k;
   const Matrix &a = product.a, &b = product.b;
@@ -100,10 +113,15 @@ void compute(const MatmulKernels& kernels, const Product& product, const Block& 
   const Tiles tiles = make_tiles(block.m, width == 2 ? kernels.wide_rows : kernels.rows);
   const bool in_place = width < 2 && block.n <= 4 * panel && !a.transposed && a.stride % kSameSet != 0;
   const int64_t k_part = part_size(k, kMostK, 8);
-  const int64_t together = std::max<int64_t>(columns, kPackedTogether / k_part / (2 * panel) * (2 * panel));
+  const bool far = packed.data == nullptr && block.n * k >= kFar;
+  const int64_t most = far ? kPackedFar : kPackedTogether;
+  const int64_t together = std::max<int64_t>(columns, most / k_part / (2 * panel) * (2 * panel));
   if (!in_place) scratch_a().grow(block.m * k_part + panel);
   if (packed.data == nullptr) scratch_panels().grow(packed_size(kernels, k_part, std::min(block.n, together)));
   float* a_tiles = scratch_a().data();
+  // While what is packed is used, what is packed next comes from memory.
+  ReadAhead ahead;
+  int64_t ahead_lines = 0;  // left to ask for
 
   for (int64_t l0 = 0; l0 < k; l0 += k_part) {
     const int64_t depth = std::min(k_part, k - l0);
@@ -128,6 +146,14 @@ void compute(const MatmulKernels& kernels, const Product& product, const Block& 
           const Matrix from{b.data + (b.transposed ? j * b.stride : j), b.stride, b.transposed};
           pack_panels(kernels, from, l0, depth, packed_to - j, 0, ceil_div(packed_to - j, panel),
                       scratch_panels().data());
+          if (far) {
+            const bool turn = packed_to == block.j0 + block.n;
+            const int64_t next_l = turn ? l0 + depth : l0, next_j = turn ? block.j0 : packed_to;
+            const int64_t next_k = std::min(k_part, k - next_l),
+                          next_n = std::min(together, block.j0 + block.n - next_j);
+            ahead = lines_of(b, next_l, next_k, next_j, next_n);
+            ahead_lines = ahead.lines * (b.transposed ? next_n : next_k);
+          }
         }
         call.b = scratch_panels().data() + (j - here) * depth;
       }
@@ -137,6 +163,8 @@ void compute(const MatmulKernels& kernels, const Product& product, const Block& 
         const int64_t i = block.i0 + tiles.begin(tile), rows = tiles.size(tile);
         call.a = in_place ? a.data + i * a.stride + l0 : a_tiles + tiles.begin(tile) * depth;
         call.c = product.c + i * product.c_stride + j;
+        call.ahead = ahead_lines > 0 ? &ahead : nullptr;
+        ahead_lines -= depth / 2;
         (in_place ? kernels.tile_in_place : kernels.tile)[narrow][rows](call);
       }
     }
@@ -159,10 +187,53 @@ BlockSize block_size(const MatmulKernels& kernels, int64_t m, int64_t n, int64_t
   return {rows, columns};
 }
 
+// Whether product can be computed with its sides exchanged: b far away, and a's rows fill panels.
+bool turns(const MatmulKernels& kernels, const Product& product) {
+  const int64_t wide = 2 * kernels.panel, padded = ceil_div(product.m, wide) * wide;
+  return product.b.transposed && !product.accumulate && product.k >= kMostK && product.n * product.k >= kFar &&
+         product.m <= 2 * wide && 10 * product.m >= 9 * padded;
+}
+
 template <class Body>
 void each(int64_t parts, int64_t team, Body&& body) {
   if (team > 1) return parallel(parts, body);
   for (int64_t i = 0; i < parts; ++i) body(i);
+}
+
+// Rows [i0, i0 + rows) of bᵀ by `panels`, all of a.
+void compute_turned(const MatmulKernels& kernels, const Product& product, int64_t i0, int64_t rows,
+                    const float* panels) {
+  const int64_t m = product.m, k = product.k, wide = 2 * kernels.panel, stride = ceil_div(m, wide) * wide;
+  const Matrix& b = product.b;
+  const Tiles tiles = make_tiles(rows, kernels.wide_rows);
+  const int64_t k_part = part_size(k, kMostK, 8);
+  AlignedFloats& sums = scratch_a();
+  sums.grow(rows * stride);
+  ReadAhead ahead;
+  TileCall call;
+  call.a_row = b.stride;
+  call.b_panel = k * kernels.panel;
+  call.c_stride = stride;
+  for (int64_t l0 = 0; l0 < k; l0 += k_part) {
+    call.k = std::min(k_part, k - l0);
+    call.add = l0 > 0;
+    for (int64_t tile = 0; tile < tiles.count; ++tile) {
+      const int64_t first = tiles.begin(tile), next = i0 + tiles.begin(tile + 1);
+      call.a = b.data + (i0 + first) * b.stride + l0;
+      if (next < product.n) ahead = lines_of(b, l0, call.k, next, kernels.wide_rows);
+      call.ahead = next < product.n ? &ahead : nullptr;
+      for (int64_t j = 0; j < m; j += wide) {
+        call.b = panels + j * k + l0 * kernels.panel;
+        call.columns = std::min(wide, m - j);
+        call.c = sums.data() + first * stride + j;
+        const int narrow = call.columns <= kernels.lanes ? 0 : call.columns <= kernels.panel ? 1 : 2;
+        kernels.tile_in_place[narrow][tiles.size(tile)](call);
+      }
+    }
+  }
+  const Epilogue& epilogue = product.epilogue;
+  kernels.turn({sums.data(), stride, m, rows, product.c + i0, product.c_stride,
+                epilogue.bias == nullptr ? nullptr : epilogue.bias + i0, epilogue.relu});
 }
 
 void without_products(const Product& product) {
@@ -197,6 +268,17 @@ void run(const MatmulKernels& kernels, const Product& product, const float* pack
       compute(kernels, product, {i, std::min(size.rows, m - i), from + j, std::min(size.columns, columns - j)}, right);
     });
   };
+  if (packed == nullptr && turns(kernels, product)) {
+    const Matrix right{product.a.data, product.a.stride, !product.a.transposed};
+    const int64_t panels = ceil_div(m, kernels.panel), rows = 8 * kernels.wide_rows;
+    AlignedFloats& scratch = scratch_b();
+    scratch.grow(packed_size(kernels, k, panels * kernels.panel + kernels.panel));
+    float* out = scratch.data();
+    each(panels, team, [&](int64_t panel) { pack_panels(kernels, right, 0, k, m, panel, panel + 1, out); });
+    return each(ceil_div(n, rows), team, [&](int64_t part) {
+      compute_turned(kernels, product, part * rows, std::min(rows, n - part * rows), out);
+    });
+  }
   if (packed != nullptr || m <= kMostM) return blocks(0, n, {packed, 0});
 
   const int64_t unit = 2 * kernels.panel, n_part = part_size(n, std::max(kMostPacked / k, unit), unit);
