@@ -10,7 +10,10 @@ class LinearImpl : public torch::nn::LinearImpl, public Layer {
  public:
   using torch::nn::LinearImpl::LinearImpl;
   torch::Tensor forward(const torch::Tensor& input) { return compute(input); }
-  torch::Tensor plain(const torch::Tensor& input) override { return torch::nn::LinearImpl::forward(input); }
+  // As one operator: LibTorch's own forward is a product and an addition, in which nobody knows the layer again.
+  torch::Tensor plain(const torch::Tensor& input) override {
+    return bias.defined() ? torch::linear(input, weight, bias) : torch::linear(input, weight);
+  }
 
   // Says that the outputs are `groups` (query, key, value) of `heads` equal heads each: what may be split by heads.
   void set_heads(std::int64_t groups, std::int64_t heads) { groups_ = groups, heads_ = heads; }
