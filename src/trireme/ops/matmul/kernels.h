@@ -66,6 +66,10 @@ struct MatmulKernels {
   void (*turn)(const TurnCall& call) = nullptr;
   Pack copy = nullptr;       // out[l · width + i] = source[l · stride + i]
   Pack transpose = nullptr;  // out[l · width + i] = source[i · stride + l]
+  // `count` tiles beside each other in the source, the first `longer` of one row more than `rows`: what copy does of
+  // each, row by row of the source, for its rows lie far apart. Writes no further than the last row.
+  void (*copy_tiles)(const float* source, int64_t stride, int64_t k, int64_t count, int64_t rows, int64_t longer,
+                     float* out) = nullptr;
   // `count` whole panels that lie beside each other in the source.
   void (*copy_panels)(const float* source, int64_t stride, int64_t k, int64_t count, float* out) = nullptr;
 };

@@ -130,6 +130,31 @@ void copy_panel(const float* source, int64_t stride, int64_t k, int64_t count, i
   }
 }
 
+// A vector may go beyond its row of a tile, into rows that are written later, but not beyond the tile.
+void copy_tiles(const float* source, int64_t stride, int64_t k, int64_t count, int64_t rows, int64_t longer,
+                float* out) {
+  const F32 d;
+  const int64_t all = count * rows + longer;
+  for (int64_t l = 0; l < k; ++l) {
+    const float* from = source + l * stride;
+    for (int64_t tile = 0, i = 0; tile < count; ++tile) {
+      const int64_t width = rows + (tile < longer ? 1 : 0), to_end = (k - l) * width;
+      float* to = out + i * k + l * width;
+      __builtin_prefetch(from + 8 * stride + i);
+      for (int64_t j = 0; j < width; j += kLanes) {
+        const int64_t left = std::min<int64_t>(width - j, kLanes);
+        const auto row = i + j + kLanes <= all ? hn::LoadU(d, from + i + j) : load_first(from + i + j, left);
+        if (j + kLanes <= to_end) {
+          hn::StoreU(row, d, to + j);
+        } else {
+          store_first(row, to + j, left);
+        }
+      }
+      i += width;
+    }
+  }
+}
+
 void copy_panels(const float* source, int64_t stride, int64_t k, int64_t count, float* out) {
   const F32 d;
   for (int64_t l = 0; l < k; ++l) {
@@ -251,6 +276,7 @@ MatmulKernels make_table() {
   fill<2, Rows>(table.tile_in_place[1], kAll);
   fill<4, Rows>(table.tile_in_place[2], std::make_integer_sequence<int, kWideRows>());
   table.turn = turn;
+  table.copy_tiles = copy_tiles;
   table.copy_panels = copy_panels;
   table.copy = copy_panel;
   table.transpose = transpose_panel;

@@ -77,13 +77,12 @@ Tiles make_tiles(int64_t m, int64_t most) {
 // Packs columns [l0, l0 + k) of a's rows from i0 on, tile after tile.
 void pack_tiles(const MatmulKernels& kernels, const Matrix& a, int64_t i0, const Tiles& tiles, int64_t l0, int64_t k,
                 float* out) {
+  if (a.transposed) {
+    return kernels.copy_tiles(a.data + l0 * a.stride + i0, a.stride, k, tiles.count, tiles.rows, tiles.longer, out);
+  }
   for (int64_t tile = 0; tile < tiles.count; ++tile) {
     const int64_t i = i0 + tiles.begin(tile), rows = tiles.size(tile);
-    if (a.transposed) {
-      kernels.copy(a.data + l0 * a.stride + i, a.stride, k, rows, rows, out + tiles.begin(tile) * k);
-    } else {
-      kernels.transpose(a.data + i * a.stride + l0, a.stride, k, rows, rows, out + tiles.begin(tile) * k);
-    }
+    kernels.transpose(a.data + i * a.stride + l0, a.stride, k, rows, rows, out + tiles.begin(tile) * k);
   }
 }
 
