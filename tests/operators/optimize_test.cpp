@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <set>
 
 #include "trireme/models/model.h"
 #include "trireme/operators/pooling.h"
@@ -90,6 +91,23 @@ TEST(Optimize, ModelsOfTheZooComputeTheSame) {
         EXPECT_LT(apart(ours->named_buffers()[item.key()].to(torch::kFloat64), item.value().to(torch::kFloat64)), 1e-4)
             << item.key();
       }
+    }
+  }
+}
+
+// LibTorch's modules compute a linear layer as a product and an addition, which would pass ours by.
+TEST(Optimize, LinearLayersOfTheZooAreOurs) {
+  for (const Case& it : kCases) {
+    auto model = make(it);
+    optimize(*model, kAll);
+    model->forward(input_of(it));
+    std::set<std::string> ours;
+    for (const Use& use : uses(*model)) {
+      if (use.operation == "linear") ours.insert(use.layer);
+    }
+    for (const auto& item : model->named_modules()) {
+      if (item.value()->as<torch::nn::LinearImpl>() == nullptr) continue;
+      EXPECT_TRUE(ours.contains(item.key())) << it.model << ": " << item.key();
     }
   }
 }

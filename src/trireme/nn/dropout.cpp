@@ -68,7 +68,7 @@ RandomScope::~RandomScope() { set_random_state(before_); }
 torch::Tensor DropoutImpl::draw(torch::Tensor mask) const {
   torch::NoGradGuard no_grad;
   if (operators::takes_dropout(mask, probability_)) {
-    return operators::dropout(mask.fill_(1), probability_, next_random());
+    return operators::seeded_dropout(mask.fill_(1), probability_, next_random());
   }
   const double kept = 1 - probability_;
   return mask.bernoulli_(kept, generator_on(mask.device())).div_(kept);
@@ -76,13 +76,14 @@ torch::Tensor DropoutImpl::draw(torch::Tensor mask) const {
 
 torch::Tensor DropoutImpl::plain(const torch::Tensor& input) {
   if (rests()) return input;
-  if (operators::takes_dropout(input, probability_)) return operators::dropout(input, probability_, next_random());
+  if (operators::takes_dropout(input, probability_))
+    return operators::seeded_dropout(input, probability_, next_random());
   return input * draw(torch::empty_like(input));
 }
 
 torch::Tensor DropoutImpl::added(const torch::Tensor& residual, const torch::Tensor& input) {
   if (rests() || split() || !operators::takes_dropout(input, probability_)) return residual + forward(input);
-  return operators::dropout_added(input, residual, probability_, next_random());
+  return operators::seeded_dropout_added(input, residual, probability_, next_random());
 }
 
 torch::Tensor DropoutImpl::part(const torch::Tensor& input, std::int64_t dim, std::int64_t begin, std::int64_t size) {

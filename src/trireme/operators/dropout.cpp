@@ -51,12 +51,12 @@ bool takes_dropout(const Tensor& x, double share) {
   return any_layer() && plain_f32(x) && x.is_non_overlapping_and_dense() && x.numel() > 0 && share >= 0 && share < 1;
 }
 
-Tensor dropout(const Tensor& x, double share, std::uint64_t seed) {
+Tensor seeded_dropout(const Tensor& x, double share, std::uint64_t seed) {
   return Dropout::apply(x, MaybeTensor(), share, static_cast<std::int64_t>(seed));
 }
 
-Tensor dropout_added(const Tensor& x, const Tensor& residual, double share, std::uint64_t seed) {
-  if (!plain_f32(residual) || residual.sizes() != x.sizes()) return residual + dropout(x, share, seed);
+Tensor seeded_dropout_added(const Tensor& x, const Tensor& residual, double share, std::uint64_t seed) {
+  if (!plain_f32(residual) || residual.sizes() != x.sizes()) return residual + seeded_dropout(x, share, seed);
   return Dropout::apply(x, maybe(laid_out(residual, x.sizes(), x.strides())), share, static_cast<std::int64_t>(seed));
 }
 

@@ -10,8 +10,9 @@ namespace trireme::operators {
 // Whether layers are ours and x, dense in any order of its dimensions, is what ours takes at this share.
 bool takes_dropout(const torch::Tensor& x, double share);
 // A place is one of x's memory.
-torch::Tensor dropout(const torch::Tensor& x, double share, std::uint64_t seed);
+torch::Tensor seeded_dropout(const torch::Tensor& x, double share, std::uint64_t seed);
 // The same, added to `residual`, of x's sizes.
-torch::Tensor dropout_added(const torch::Tensor& x, const torch::Tensor& residual, double share, std::uint64_t seed);
+torch::Tensor seeded_dropout_added(const torch::Tensor& x, const torch::Tensor& residual, double share,
+                                   std::uint64_t seed);
 
 }  // namespace trireme::operators
