@@ -18,7 +18,7 @@ double libtorch_us(const operators::Use& use) {
 }  // namespace
 
 std::string uses_table(const std::vector<operators::Use>& uses) {
-  constexpr auto kRow = "{:<22} {:<9} {:<36} {:<8} {:<10} {:>9} {:>9} {:>9}\n";
+  constexpr auto kRow = "{:<22} {:<9} {:<36} {:<8} {:<13} {:>9} {:>9} {:>9}\n";
   std::string text =
       fmt::format(kRow, "layer", "operator", "shape", "pass", "picked", "predicted", "measured", "libtorch");
   for (const auto& use : uses) {
