@@ -250,6 +250,23 @@ TEST(Autocast, ModelsLearnAsInF32) {
   }
 }
 
+// Layers of the zoo reach our operator by whatever module they are.
+TEST(Autocast, LinearLayersOfTheZooAreOurs) {
+  for (const Case& it : kCases) {
+    auto model = models::make_model(it.model, it.shape, it.arguments);
+    optimize(*model, kAll);
+    auto sizes = it.shape.input;
+    sizes.insert(sizes.begin(), it.batch);
+    under_autocast([&] {
+      return model->forward(it.shape.text ? torch::randint(it.shape.classes, sizes, torch::kInt64)
+                                          : torch::randn(sizes));
+    });
+    bool linear = false;
+    for (const Use& use : uses(*model)) linear = linear || (use.operation == "linear" && use.autocast);
+    EXPECT_TRUE(linear) << it.model;
+  }
+}
+
 TEST(Autocast, UsesSayWhatRounds) {
   torch::nn::Linear linear(64, 64);
   optimize(*linear, kAll);
