@@ -57,7 +57,7 @@ TEST(Matmul, EveryInstructionSet) {
   for (const std::string& name : instruction_sets()) {
     set_instruction_set(name);
     EXPECT_EQ(instruction_set(), name);
-    const int lanes = internal::matmul_kernels().lanes;
+    const auto lanes = internal::matmul_kernels().lanes;
     if (name == "scalar") {
       EXPECT_TRUE(lanes == 1 || lanes == 4) << lanes;  // 4 where the compiler makes vectors of plain loops
     } else {
