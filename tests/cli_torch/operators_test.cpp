@@ -74,6 +74,7 @@ TEST_F(Operators, TooLittleMemoryTakesWhatNeedsNone) {
   const auto done = train("out", {"--op-memory", "1", "--print-ops"});
   EXPECT_THAT(done.err, HasSubstr("libtorch"));
   EXPECT_THAT(done.err, Not(HasSubstr("winograd")));
+  expect_refusal(run({"train", "--op-memory", "0"}, options), 2, "--op-memory");
 }
 
 TEST_F(Operators, OfOlderInstructionsTrain) {

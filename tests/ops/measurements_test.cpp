@@ -80,6 +80,7 @@ TEST(Measurements, BadFilesAreNamedAndReplaced) {
   for (const char* text :
        {"{", "[]", "{\"format\": \"trireme-operators-1\"}", "{\"format\": \"trireme-operators-1\", \"us\": []}",
         "{\"format\": \"trireme-operators-1\", \"us\": {\"conv\": {\"a\": -1}}}",
+        "{\"format\": \"trireme-operators-1\", \"us\": {\"conv\": {\"a\": 0}}}",
         "{\"format\": \"trireme-operators-1\", \"us\": {\"conv\": {\"a\": \"b\"}}}"}) {
     std::ofstream(file) << text;
     Measurements measurements(file);

@@ -21,6 +21,7 @@ namespace trireme::ops {
 namespace {
 
 constexpr std::string_view kFormat = "trireme-operators-1";
+constexpr double kLeastUs = 1e-6;  // nothing takes no time
 constexpr std::uint64_t kMostBytes = 16 << 20;
 constexpr std::chrono::seconds kPatience{5};  // others hold the lock while they write one file
 
@@ -70,7 +71,7 @@ Measurements::Cases Measurements::read() const {
     const JsonFile::Place place = root / "us" / of;
     Times& times = cases[of];
     for (const auto& [implementation, value] : json.object(place).items()) {
-      times[implementation] = json.number(place / implementation) * 1e-6;
+      times[implementation] = json.number(place / implementation, kLeastUs) * 1e-6;
     }
   }
   return cases;

@@ -178,7 +178,9 @@ void check(const Config& config) {
   one_of("--on-nan", config.on_nan, {"stop", "skip"});
   one_of("--autocast", config.autocast, {"none", "bf16"});
   operators::settings_of(config.ops);
-  if (config.op_memory != "any") parse_size(config.op_memory, "--op-memory");
+  if (config.op_memory != "any" && parse_size(config.op_memory, "--op-memory") == 0) {
+    throw ConfigError("--op-memory: 0 bytes are too few; write a size such as 64M, or any");
+  }
   one_of("--exchange", config.exchange, {"auto", "background", "inline"});
   check_sizes(config);
   sync::parse_bucket_plan(config.bucket_plan);
