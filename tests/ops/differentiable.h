@@ -14,12 +14,19 @@ namespace differences_test {
 inline std::vector<Operator> operators() {
   std::vector<Operator> all;
   const auto tolerance_of = [](Accuracy accuracy) { return std::max(1e-3, 3 * tolerance(accuracy)); };
-  for (const ConvAlgorithm* it : conv_algorithms())
+  for (const ConvAlgorithm* it : conv_algorithms()) {
+    if (!it->takes({.batch = 1, .in_channels = 1, .height = 3, .width = 3, .out_channels = 1, .kernel = {3, 3}},
+                   Pass::forward)) {
+      continue;  // this CPU lacks its instructions
+    }
     all.push_back({"convolution by " + std::string(it->name()), [it](Sizes& s) { return convolution(*it, s); },
                    tolerance_of(it->accuracy()), false, 1});
-  for (const MatmulAlgorithm* it : matmul_algorithms())
+  }
+  for (const MatmulAlgorithm* it : matmul_algorithms()) {
+    if (!it->takes(1, 1, 1)) continue;
     all.push_back({"product by " + std::string(it->name()), [it](Sizes& s) { return product(*it, s); },
                    tolerance_of(it->accuracy()), false, 1});
+  }
   for (const Activation it : kActivations)
     all.push_back({"activation " + std::string(name(it)), [it](Sizes& s) { return activation(it, s); }, 1e-2,
                    it == Activation::relu});

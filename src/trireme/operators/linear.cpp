@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 #include <vector>
@@ -41,6 +42,8 @@ struct Choice {
   std::unique_ptr<Trial> trial;
 };
 
+constexpr double kLeastProduct = 5e5;  // operations: a call of ours costs less than one of a convolution
+
 Choice make_choice(const std::string& of, const Sizes& sizes, const Settings& settings, bool small, bool bf16) {
   Choice choice;
   std::vector<Trial::Candidate> candidates;
@@ -77,7 +80,8 @@ std::shared_ptr<Choice> choice_of(const std::string& key, const Make& make) {
 template <class Ours, class Theirs>
 Tensor run_product(const Sizes& sizes, ops::Pass pass, const LinearNode& node, const Ours& ours, const Theirs& theirs) {
   const Settings& settings = node.layer->settings();
-  const bool small = 2.0 * static_cast<double>(sizes.rows * sizes.out * sizes.in) < settings.least_flops;
+  const bool small =
+      2.0 * static_cast<double>(sizes.rows * sizes.out * sizes.in) < std::min(settings.least_flops, kLeastProduct);
   const auto shape = fmt::format("{}x{} {}", sizes.rows, sizes.in, sizes.out);
   const auto of =
       fmt::format("linear {} {}{}, threads {}", shape, ops::name(pass), node.bf16 ? " in bf16" : "", ops::threads());

@@ -46,8 +46,11 @@ OpFamily conv_family() {
                           4.0 * static_cast<double>(shape.input_size() + shape.weight_size() + shape.output_size())};
                 },
                 .contenders = conv_contenders};
-  for (const ops::ConvAlgorithm* it : ops::conv_algorithms()) made.implementations.emplace_back(it->name());
-  made.unless_named = {made.implementations.front()};
+  for (const ops::ConvAlgorithm* it : ops::conv_algorithms()) {
+    made.implementations.emplace_back(it->name());
+    if (it->accuracy() == ops::Accuracy::bf16) made.unless_named.emplace_back(it->name());
+  }
+  made.unless_named.push_back(made.implementations.front());
   return made;
 }
 
