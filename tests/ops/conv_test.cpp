@@ -37,6 +37,13 @@ struct Case {
     fill(bias, shape.out_channels);
   }
 
+  // Small ones, of which bf16 rounds nothing and sums are exact.
+  void round_to_whole_numbers() {
+    for (auto* numbers : {&input, &weight, &output, &bias}) {
+      for (float& x : *numbers) x = std::round(x * 9);
+    }
+  }
+
   // What the pass writes, by this algorithm, in exactly the workspace that it asks for.
   std::vector<float> result(const ConvAlgorithm& algorithm, Pass pass, bool biased) const {
     Case copy = *this;
@@ -140,18 +147,58 @@ TEST(Conv, EveryAlgorithmEqualsTheReference) {
   });
 }
 
+// One group and channels enough for a padded image in bf16: planes smaller than a tile, several pictures a block,
+// blocks of some rows.
+ConvShape padded_shape(std::mt19937& random, int round) {
+  for (;;) {
+    ConvShape shape = random_shape(random);
+    shape.groups = 1;
+    shape.in_channels = std::array{16, 19, 32, 40, 70}[random() % 5];
+    shape.out_channels = std::array{16, 17, 33, 50}[random() % 4];
+    shape.batch = std::array{0, 1, 2, 5, 9}[random() % 5];
+    if (round % 5 == 0) shape.height = 40, shape.stride[0] = 1;
+    if (possible(shape) && shape.flops() < (round % 5 == 0 ? 6e6 : 1.5e6)) return shape;
+  }
+}
+
+void compare_emulated(const ConvShape& shape, std::mt19937& random, bool whole_numbers) {
+  const ConvAlgorithm& emulated = emulated_amx_conv();
+  Case it(shape, random);
+  if (whole_numbers) it.round_to_whole_numbers();
+  for (const Pass pass : kPasses) {
+    const std::vector<float> right = it.result(*conv_algorithms().front(), pass, true);
+    const std::vector<float> result = it.result(emulated, pass, true);
+    if (whole_numbers) {
+      ASSERT_EQ(result, right) << text(shape, pass);
+    } else {
+      ASSERT_NO_FATAL_FAILURE(expect_near(result, right, tolerance(emulated.accuracy()), text(shape, pass)));
+    }
+  }
+}
+
 // The loops for tile registers on emulated ones, on any CPU.
 TEST(Conv, Bf16AmxEmulatedEqualsTheReference) {
   std::mt19937 random(6);
-  const ConvAlgorithm& emulated = emulated_amx_conv();
   for (int round = 0; round < 40; ++round) {
     ConvShape shape = random_shape(random);
     while (shape.flops() > 2e5) shape = random_shape(random);
+    ASSERT_NO_FATAL_FAILURE(compare_emulated(shape, random, false));
+  }
+  for (int round = 0; round < 60; ++round) {
+    ASSERT_NO_FATAL_FAILURE(compare_emulated(padded_shape(random, round), random, round % 2 == 0));
+  }
+}
+
+TEST(Conv, Bf16AmxEmulatedHasTheSameBitsOnAnyNumberOfThreads) {
+  std::mt19937 random(8);
+  for (int round = 0; round < 8; ++round) {
+    const ConvShape shape = padded_shape(random, round);
     const Case it(shape, random);
     for (const Pass pass : kPasses) {
-      const std::vector<float> right = it.result(*conv_algorithms().front(), pass, true);
-      ASSERT_NO_FATAL_FAILURE(
-          expect_near(it.result(emulated, pass, true), right, tolerance(emulated.accuracy()), text(shape, pass)));
+      std::vector<float> alone, team;
+      run_with_threads(1, [&] { alone = it.result(emulated_amx_conv(), pass, true); });
+      run_with_threads(3, [&] { team = it.result(emulated_amx_conv(), pass, true); });
+      ASSERT_EQ(alone, team) << text(shape, pass);
     }
   }
 }
@@ -161,9 +208,7 @@ TEST(Conv, Bf16OfWholeNumbersIsExact) {
   std::mt19937 random(7);
   for (int round = 0; round < 60; ++round) {
     Case it(random_shape(random), random);
-    for (auto* numbers : {&it.input, &it.weight, &it.output, &it.bias}) {
-      for (float& x : *numbers) x = std::round(x * 9);
-    }
+    it.round_to_whole_numbers();
     for (const Pass pass : kPasses) {
       const std::vector<float> right = it.result(*conv_algorithms().front(), pass, true);
       for (const ConvAlgorithm* algorithm : conv_algorithms()) {

@@ -60,6 +60,9 @@ struct AmxRegisters {
 };
 
 void multiply(const Bf16Call& call) { bf16_multiply_tiles(AmxRegisters(), call, bf16_vector_store); }
+void multiply_strided(const Bf16StridedCall& call) {
+  bf16_multiply_strided_tiles(AmxRegisters(), call, bf16_vector_store);
+}
 
 bool cpu_has_amx() {
   constexpr unsigned kXsave = 1u << 27, kBf16 = 1u << 22, kTile = 1u << 24;
@@ -84,7 +87,7 @@ bool may_use_tiles() {
 bool has_amx() { return amx_allowed() && may_use_tiles() && has_bf16(); }
 
 const Bf16Kernel& bf16_amx_kernel() {
-  static const Bf16Kernel kernel{2 * kRegisterRows, multiply, &bf16_vector_packing()};
+  static const Bf16Kernel kernel{2 * kRegisterRows, multiply, &bf16_vector_packing(), multiply_strided};
   return kernel;
 }
 

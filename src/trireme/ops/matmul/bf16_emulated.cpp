@@ -80,12 +80,19 @@ void multiply_and_store_plainly(const Bf16Call& call) {
   bf16_multiply_tiles(EmulatedRegisters(), call, bf16_plain_store);
 }
 void multiply(const Bf16Call& call) { bf16_multiply_tiles(EmulatedRegisters(), call, bf16_vector_store); }
+void multiply_strided_and_store_plainly(const Bf16StridedCall& call) {
+  bf16_multiply_strided_tiles(EmulatedRegisters(), call, bf16_plain_store);
+}
+void multiply_strided(const Bf16StridedCall& call) {
+  bf16_multiply_strided_tiles(EmulatedRegisters(), call, bf16_vector_store);
+}
 
 }  // namespace
 
 const Bf16Kernel& bf16_emulated_kernel(bool vectors) {
-  static const Bf16Kernel plain{2 * kRegisterRows, multiply_and_store_plainly, &bf16_plain_packing()};
-  static const Bf16Kernel by_vectors{2 * kRegisterRows, multiply, &bf16_vector_packing()};
+  static const Bf16Kernel plain{2 * kRegisterRows, multiply_and_store_plainly, &bf16_plain_packing(),
+                                multiply_strided_and_store_plainly};
+  static const Bf16Kernel by_vectors{2 * kRegisterRows, multiply, &bf16_vector_packing(), multiply_strided};
   return vectors ? by_vectors : plain;
 }
 

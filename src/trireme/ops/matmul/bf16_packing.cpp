@@ -42,7 +42,7 @@ void plain_transpose(const uint32_t* from, int64_t count, uint32_t* to, int64_t 
   }
 }
 
-using Block = std::array<uint32_t, kBf16Line * kBf16Strip>;
+using PairBlock = std::array<uint32_t, kBf16Line * kBf16Strip>;
 
 }  // namespace
 
@@ -66,7 +66,7 @@ void bf16_pack_strip_of_columns(const Bf16Packing& packing, const float* const* 
   for (int64_t line = 0; line < lines; ++line) {
     const int64_t tap = offset + line * 2 * kBf16Line;
     const int64_t run = std::clamp<int64_t>(k - line * 2 * kBf16Line, 0, 2 * kBf16Line);
-    alignas(64) Block block;
+    alignas(64) PairBlock block;
     packing.tile({columns, &tap, 1, run}, count, 1, block.data());
     std::fill(block.begin() + count * kBf16Line, block.end(), 0u);
     packing.transpose(block.data(), kBf16Line, out + line * kBf16Line * kBf16Strip, kBf16Strip);
@@ -79,7 +79,7 @@ void bf16_pack_tile_of_columns(const Bf16Packing& packing, const float* const* r
     const int64_t first = line * 2 * kBf16Line, some = std::clamp<int64_t>(k - first, 0, 2 * kBf16Line);
     for (int64_t i = 0; i < count; i += kBf16Strip) {
       const int64_t columns = std::min(kBf16Strip, count - i);
-      alignas(64) Block block;
+      alignas(64) PairBlock block;
       packing.strip(rows + std::min(first, k), some, offset + i, columns, 1, block.data());
       packing.transpose(block.data(), columns, out + (line * count + i) * kBf16Line, kBf16Line);
     }

@@ -18,6 +18,8 @@
 #include "trireme/ops/conv/im2col/window.h"
 #include "trireme/ops/conv/kernels/product_kernels.h"
 #include "trireme/ops/conv/lanes.h"
+#include "trireme/ops/conv/padded/gathering.h"
+#include "trireme/ops/conv/padded/scattering.h"
 #include "trireme/ops/matmul/bf16_kernels.h"
 #include "trireme/ops/parallel.h"
 
@@ -278,11 +280,11 @@ class Bf16Scattering {
   int64_t lanes_ = 1;
 };
 
-// Calls body(Bf16Gathering) for each part of the pass, one after the other.
-template <class Body>
+// Calls body(Gathering) for each part of the pass, one after the other.
+template <class Gathering, class Body>
 void each_product(const Bf16Kernel& kernel, const ConvShape& shape, Pass pass, const Body& body) {
   each_gathering(shape, pass, [&](Axis down, Axis across) {
-    body(Bf16Gathering(kernel, shape, std::move(down), std::move(across), pass == Pass::data));
+    body(Gathering(kernel, shape, std::move(down), std::move(across), pass == Pass::data));
   });
 }
 
@@ -297,12 +299,14 @@ class Bf16Conv final : public ConvAlgorithm {
 
   OpCost cost(const ConvShape& shape, Pass pass) const override {
     const Bf16Kernel& kernel = kernel_();
+    if (padded::takes(kernel, shape, pass)) return padded_cost(kernel, shape, pass);
     int64_t workspace = 0;
     if (pass == Pass::weights) {
       workspace = Bf16Scattering(kernel, shape).workspace();
     } else {
-      each_product(kernel, shape, pass,
-                   [&](const Bf16Gathering& it) { workspace = std::max(workspace, it.workspace(threads())); });
+      each_product<Bf16Gathering>(kernel, shape, pass, [&](const Bf16Gathering& it) {
+        workspace = std::max(workspace, it.workspace(threads()));
+      });
     }
     const double products = shape.flops() / 2;
     const auto elements = static_cast<double>(shape.input_size() + shape.output_size() + 3 * shape.weight_size());
@@ -318,11 +322,33 @@ class Bf16Conv final : public ConvAlgorithm {
 
   void run(const ConvShape& shape, Pass pass, const ConvTensors& tensors,
            std::span<std::byte> workspace) const override {
-    if (pass == Pass::weights) return Bf16Scattering(kernel_(), shape).run(tensors, workspace);
-    each_product(kernel_(), shape, pass, [&](const Bf16Gathering& it) { it.run(tensors, workspace); });
+    const auto run_it = [&](const auto& it) { it.run(tensors, workspace); };
+    if (pass == Pass::weights) {
+      if (padded::takes(kernel_(), shape, pass)) return run_it(padded::Scattering(kernel_(), shape));
+      return run_it(Bf16Scattering(kernel_(), shape));
+    }
+    if (padded::takes(kernel_(), shape, pass)) return each_product<padded::Gathering>(kernel_(), shape, pass, run_it);
+    each_product<Bf16Gathering>(kernel_(), shape, pass, run_it);
   }
 
  private:
+  OpCost padded_cost(const Bf16Kernel& kernel, const ConvShape& shape, Pass pass) const {
+    OpCost cost{.multiplications = shape.flops() / 2, .additions = shape.flops() / 2};
+    if (pass == Pass::weights) {
+      const padded::Scattering it(kernel, shape);
+      cost.slots = it.products() / products_;
+      cost.bytes = it.bytes();
+      cost.workspace = it.workspace();
+      return cost;
+    }
+    each_product<padded::Gathering>(kernel, shape, pass, [&](const padded::Gathering& it) {
+      cost.slots += it.products() / products_;
+      cost.bytes += it.bytes();
+      cost.workspace = std::max(cost.workspace, it.workspace(threads()));
+    });
+    return cost;
+  }
+
   std::string_view name_, what_;
   double products_;  // in the time of one of f32
   bool (*has_)();
@@ -339,14 +365,14 @@ const ConvAlgorithm& bf16_conv() {
 }
 
 const ConvAlgorithm& amx_conv() {
-  static const im2col::Bf16Conv algorithm("amx", "im2col with factors rounded to bf16, in tile registers (AMX)", 12,
+  static const im2col::Bf16Conv algorithm("amx", "factors rounded to bf16, in tile registers (AMX)", 12,
                                           internal::has_amx, internal::bf16_amx_kernel);
   return algorithm;
 }
 
 const ConvAlgorithm& emulated_amx_conv() {
   static const im2col::Bf16Conv algorithm(
-      "amx, emulated", "im2col with factors rounded to bf16, in emulated tile registers", 0.001, [] { return true; },
+      "amx, emulated", "factors rounded to bf16, in emulated tile registers", 0.001, [] { return true; },
       []() -> const internal::Bf16Kernel& { return internal::bf16_emulated_kernel(false); });
   return algorithm;
 }
