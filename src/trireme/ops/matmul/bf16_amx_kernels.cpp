@@ -87,7 +87,7 @@ bool may_use_tiles() {
 bool has_amx() { return amx_allowed() && may_use_tiles() && has_bf16(); }
 
 const Bf16Kernel& bf16_amx_kernel() {
-  static const Bf16Kernel kernel{2 * kRegisterRows, multiply, &bf16_vector_packing(), multiply_strided};
+  static const Bf16Kernel kernel{2 * kRegisterRows, multiply, &bf16_vector_packing(), multiply_strided, true};
   return kernel;
 }
 

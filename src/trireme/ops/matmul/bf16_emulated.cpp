@@ -91,8 +91,8 @@ void multiply_strided(const Bf16StridedCall& call) {
 
 const Bf16Kernel& bf16_emulated_kernel(bool vectors) {
   static const Bf16Kernel plain{2 * kRegisterRows, multiply_and_store_plainly, &bf16_plain_packing(),
-                                multiply_strided_and_store_plainly};
-  static const Bf16Kernel by_vectors{2 * kRegisterRows, multiply, &bf16_vector_packing(), multiply_strided};
+                                multiply_strided_and_store_plainly, true};
+  static const Bf16Kernel by_vectors{2 * kRegisterRows, multiply, &bf16_vector_packing(), multiply_strided, true};
   return vectors ? by_vectors : plain;
 }
 

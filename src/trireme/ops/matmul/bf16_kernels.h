@@ -45,14 +45,12 @@ struct Bf16Call {
   bool relu = false;
 };
 
-// As Bf16Call, with factors read where they lie; b is that of whole strips. Of a there are rows up to the next multiple
-// of 16 to read. Rows of c that are null are not stored.
+// As Bf16Call, of a whose rows are read where they lie: up to the next multiple of 16 there are rows to read. Rows of c
+// that are null are not stored.
 struct Bf16StridedCall {
-  Bf16Call call;                     // a: the first line of the first row
+  Bf16Call call;                     // a: the first row
   int64_t a_row = 0;                 // pairs from a row to the next
-  const int64_t* a_steps = nullptr;  // `lines` of them: pairs from call.a to each line
-  int64_t b_row = 0;                 // pairs from a pair of a strip to the next
-  int64_t b_step = 0;                // pairs from a line's 16 to the next line's
+  const int64_t* a_steps = nullptr;  // pairs from a row's first to each of its `lines`
 };
 
 // Of row i, k is the runs of elements at rows[i] + taps[t], one after the other, each with a zero behind it where it is
@@ -89,7 +87,8 @@ struct Bf16Kernel {
   int64_t rows = 0;  // of a tile, at most
   void (*multiply)(const Bf16Call& call) = nullptr;
   const Bf16Packing* packing = nullptr;
-  void (*multiply_strided)(const Bf16StridedCall& call) = nullptr;  // or null: it cannot
+  void (*multiply_strided)(const Bf16StridedCall& call) = nullptr;
+  bool outruns_packing = false;  // rather multiplies by zeros than waits for factors packed once more
 };
 
 // Pairs in vectors (AVX512-BF16); only where has_bf16().

@@ -72,24 +72,24 @@ void bf16_multiply_tiles(Registers registers, const Bf16Call& call, Bf16Store st
   registers.release();
 }
 
-// The same loops, with lines of a and b where the call says.
+// The same loops, with lines of a where the call says.
 template <class Registers>
 void bf16_multiply_strided_tile(Registers& registers, const Bf16StridedCall& it, const uint32_t* a, bool below,
                                 float* sums) {
   const bool beside = it.call.columns > kBf16Strip;
-  const int64_t a_row = 4 * it.a_row, b_row = 4 * it.b_row;  // bytes
+  const int64_t a_row = 4 * it.a_row;  // bytes
   registers.template zero<0>();
   registers.template zero<1>();
   registers.template zero<2>();
   registers.template zero<3>();
   const uint32_t* b = it.call.b;
-  for (int64_t line = 0; line < it.call.lines; ++line, b += it.b_step) {
+  for (int64_t line = 0; line < it.call.lines; ++line, b += kBf16Line * kBf16Strip) {
     const uint32_t* const x = a + it.a_steps[line];
     registers.template load<4>(x, a_row);
-    registers.template load<6>(b, b_row);
+    registers.template load<6>(b, kRegisterBytes);
     registers.template multiply<0, 4, 6>();
     if (beside) {
-      registers.template load<7>(b + it.call.b_strip, b_row);
+      registers.template load<7>(b + it.call.b_strip, kRegisterBytes);
       registers.template multiply<1, 4, 7>();
     }
     if (!below) continue;

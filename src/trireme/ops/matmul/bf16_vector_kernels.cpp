@@ -36,44 +36,81 @@ TRIREME_BF16 __m512 bias_of(const Bf16Call& call, int64_t strip, __mmask16 mask)
   return call.bias == nullptr ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(mask, call.bias + kBf16Strip * strip);
 }
 
+// A line of a's rows, `a_row` pairs apart.
 template <int R, int S>
-TRIREME_BF16 void multiply_tile(const Bf16Call& call, const uint32_t* a, float* const* c) {
-  __m512 sums[R][S];
+TRIREME_BF16 [[gnu::always_inline]] inline void add_line(const uint32_t* a, int64_t a_row, const uint32_t* b,
+                                                         int64_t b_strip, __m512 (&sums)[R][S]) {
+  for (int64_t l = 0; l < kBf16Line; ++l, b += kBf16Strip) {
+    __m512bh right[S];
+#pragma GCC unroll 2
+    for (int s = 0; s < S; ++s) right[s] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + s * b_strip));
+#pragma GCC unroll 16
+    for (int r = 0; r < R; ++r) {
+      const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(a[r * a_row + l])));
+#pragma GCC unroll 2
+      for (int s = 0; s < S; ++s) sums[r][s] = _mm512_dpbf16_ps(sums[r][s], x, right[s]);
+    }
+  }
+}
+
+template <int R, int S>
+TRIREME_BF16 [[gnu::always_inline]] inline void clear(__m512 (&sums)[R][S]) {
 #pragma GCC unroll 16
   for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 2
     for (int s = 0; s < S; ++s) sums[r][s] = _mm512_setzero_ps();
   }
-  const uint32_t* b = call.b;
-  for (int64_t line = call.lines; line > 0; --line, a += R * kBf16Line) {
-    for (int64_t l = 0; l < kBf16Line; ++l, b += kBf16Strip) {
-      __m512bh right[S];
-#pragma GCC unroll 2
-      for (int s = 0; s < S; ++s) right[s] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(b + s * call.b_strip));
-#pragma GCC unroll 16
-      for (int r = 0; r < R; ++r) {
-        const auto x = reinterpret_cast<__m512bh>(_mm512_set1_epi32(static_cast<int>(a[r * kBf16Line + l])));
-#pragma GCC unroll 2
-        for (int s = 0; s < S; ++s) sums[r][s] = _mm512_dpbf16_ps(sums[r][s], x, right[s]);
-      }
-    }
-  }
+}
+
+template <int R, int S>
+TRIREME_BF16 [[gnu::always_inline]] inline void store_sums(const Bf16Call& call, const __m512 (&sums)[R][S],
+                                                           float* const* c) {
 #pragma GCC unroll 2
   for (int s = 0; s < S; ++s) {
     const __mmask16 mask = first_lanes(call.columns - kBf16Strip * s);
     const __m512 bias = bias_of(call, s, mask);
 #pragma GCC unroll 16
     for (int r = 0; r < R; ++r) {
-      store(sums[r][s], mask, bias, call.add, call.relu, c[r] + call.c_offset + kBf16Strip * s);
+      if (c[r] != nullptr) {
+        store(sums[r][s], mask, bias, call.add, call.relu, c[r] + call.c_offset + kBf16Strip * s);
+      }
     }
   }
 }
 
+template <int R, int S>
+TRIREME_BF16 void multiply_tile(const Bf16Call& call, const uint32_t* a, float* const* c) {
+  __m512 sums[R][S];
+  clear(sums);
+  const uint32_t* b = call.b;
+  for (int64_t line = call.lines; line > 0; --line, a += R * kBf16Line, b += kBf16Line * kBf16Strip) {
+    add_line(a, kBf16Line, b, call.b_strip, sums);
+  }
+  store_sums(call, sums, c);
+}
+
+template <int R, int S>
+TRIREME_BF16 void multiply_strided_tile(const Bf16StridedCall& it, const uint32_t* a, float* const* c) {
+  __m512 sums[R][S];
+  clear(sums);
+  const uint32_t* b = it.call.b;
+  for (int64_t line = 0; line < it.call.lines; ++line, b += kBf16Line * kBf16Strip) {
+    add_line(a + it.a_steps[line], it.a_row, b, it.call.b_strip, sums);
+  }
+  store_sums(it.call, sums, c);
+}
+
 using MultiplyTile = void (*)(const Bf16Call& call, const uint32_t* a, float* const* c);
+using MultiplyStridedTile = void (*)(const Bf16StridedCall& call, const uint32_t* a, float* const* c);
 
 template <int S, int... R>
 constexpr auto table(std::integer_sequence<int, R...>) {
   return std::array<MultiplyTile, sizeof...(R)>{multiply_tile<R + 1, S>...};
+}
+
+template <int S, int... R>
+constexpr auto strided_table(std::integer_sequence<int, R...>) {
+  return std::array<MultiplyStridedTile, sizeof...(R)>{multiply_strided_tile<R + 1, S>...};
 }
 
 void multiply(const Bf16Call& call) {
@@ -85,6 +122,19 @@ void multiply(const Bf16Call& call) {
     const int64_t first = tiles.begin(tile);
     by_rows[static_cast<std::size_t>(tiles.size(tile) - 1)](call, call.a + first * call.lines * kBf16Line,
                                                             call.c + first);
+  }
+}
+
+void multiply_strided(const Bf16StridedCall& it) {
+  static constexpr auto kRowsOf = std::make_integer_sequence<int, kRows>();
+  static constexpr std::array kTiles{strided_table<1>(kRowsOf), strided_table<2>(kRowsOf)};
+  const auto& by_rows = kTiles[it.call.columns > kBf16Strip ? 1 : 0];
+  const Bf16Tiles tiles(it.call.rows, kRows);
+  for (int64_t tile = 0; tile < tiles.count; ++tile) {
+    const int64_t first = tiles.begin(tile), rows = tiles.size(tile);
+    float* const* const c = it.call.c + first;
+    if (std::all_of(c, c + rows, [](const float* row) { return row == nullptr; })) continue;
+    by_rows[static_cast<std::size_t>(rows - 1)](it, it.call.a + first * it.a_row, c);
   }
 }
 
@@ -194,7 +244,7 @@ bool has_bf16() {
 }
 
 const Bf16Kernel& bf16_vector_kernel() {
-  static const Bf16Kernel kernel{kRows, multiply, &bf16_vector_packing()};
+  static const Bf16Kernel kernel{kRows, multiply, &bf16_vector_packing(), multiply_strided};
   return kernel;
 }
 

@@ -1,5 +1,6 @@
-// Convolution as products of matrices in bf16: im2col (im2col.cpp) whose factors are rounded when they are packed, with
-// sums in f32. Activations and weights come and go as f32.
+// Convolution as products of matrices in bf16 with sums in f32. Activations and weights come and go as f32. Where it is
+// worth it, factors are read from padded images (../padded); else this is im2col (im2col.cpp) whose factors are rounded
+// when they are packed:
 //
 //   forward   y[pixel][k] = Σ_l row[pixel][l] · w[l][k]
 //   data      the same over the output's gradient, one product per phase of the stride
@@ -359,8 +360,8 @@ class Bf16Conv final : public ConvAlgorithm {
 }  // namespace im2col
 
 const ConvAlgorithm& bf16_conv() {
-  static const im2col::Bf16Conv algorithm("bf16", "im2col with factors rounded to bf16, two products a lane", 2,
-                                          internal::has_bf16, internal::bf16_vector_kernel);
+  static const im2col::Bf16Conv algorithm("bf16", "factors rounded to bf16, two products a lane", 2, internal::has_bf16,
+                                          internal::bf16_vector_kernel);
   return algorithm;
 }
 

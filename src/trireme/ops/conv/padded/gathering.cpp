@@ -22,10 +22,8 @@ constexpr int64_t kBlockPairs = kBf16Line * kBf16Strip;
 }  // namespace
 
 bool takes(const internal::Bf16Kernel& kernel, const ConvShape& shape, Pass pass) {
-  if (shape.groups > 1) return false;
-  if (pass == Pass::weights) return shape.in_channels >= kLeastChannels;
-  if (kernel.multiply_strided == nullptr) return false;
-  return (pass == Pass::data ? shape.out_channels : shape.in_channels) >= kLeastChannels;
+  if (pass == Pass::weights && !kernel.outruns_packing) return false;
+  return shape.groups == 1 && (pass == Pass::data ? shape.out_channels : shape.in_channels) >= kLeastChannels;
 }
 
 Gathering::Gathering(const internal::Bf16Kernel& kernel, const ConvShape& shape, const Axis& down, const Axis& across,
@@ -108,9 +106,7 @@ void Gathering::run_block(const ConvTensors& tensors, const uint32_t* filters, c
                                        .columns = std::min(kBf16Panel, filters_ - j),
                                        .bias = bias != nullptr ? bias + j : nullptr},
                               .a_row = image_.pixel(),
-                              .a_steps = steps_.data(),
-                              .b_row = kBf16Strip,
-                              .b_step = kBlockPairs});
+                              .a_steps = steps_.data()});
   }
 }
 

@@ -18,7 +18,8 @@
 
 namespace trireme::ops::padded {
 
-// Whether a kernel takes the pass this way: one group, and channels enough that a line is not mostly zeros.
+// Whether a pass is worth it: one group, channels enough that a line is not mostly zeros, and for the gradient of the
+// weights, in which slots without an output cost most, a kernel that outruns packing.
 bool takes(const internal::Bf16Kernel& kernel, const ConvShape& shape, Pass pass);
 
 class Gathering {
