@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trireme/ops/aligned.h"
 #include "trireme/ops/conv/kernels/product_kernels.h"
 #include "trireme/ops/conv/lanes.h"
 #include "trireme/ops/parallel.h"
@@ -18,8 +19,9 @@ namespace {
 constexpr int64_t kScatteredBytes = 1024 * 1024;         // of a block, both factors: stays in the second-level cache
 constexpr int64_t kStripPairs = kBf16Line * kBf16Strip;  // of a line
 
+// Where the sums, which every block reads and writes, are far larger than a block, it may be larger too.
 int64_t slots_at_once(const ConvShape& shape) {
-  return kScatteredBytes / 2 / (2 * shape.in_channels + shape.out_channels);
+  return std::max(kScatteredBytes, shape.weight_size()) / 2 / (2 * shape.in_channels + shape.out_channels);
 }
 
 }  // namespace
@@ -125,8 +127,14 @@ void Scattering::run_block(const ConvTensors& tensors, const Lane& lane, const B
 // A filter's sums lie by place, then channel.
 void Scattering::write_filter(const float* sums, float* weight) const {
   const auto places = static_cast<int64_t>(places_.size());
-  for (int64_t place = 0; place < places; ++place, sums += channel_strips() * kBf16Strip) {
-    for (int64_t c = 0; c < shape_.in_channels; ++c) weight[c * places + place] = sums[c];
+  AlignedFloats strip(places * kBf16Strip);
+  for (int64_t channel = 0; channel < shape_.in_channels; channel += kBf16Strip) {
+    for (int64_t place = 0; place < places; ++place) {
+      std::copy_n(sums + place * channel_strips() * kBf16Strip + channel, kBf16Strip,
+                  strip.data() + place * kBf16Strip);
+    }
+    conv_kernels::from_strip(strip.data(), places, std::min(kBf16Strip, shape_.in_channels - channel), places,
+                             weight + channel * places);
   }
 }
 
