@@ -29,8 +29,8 @@ struct RecurrentSchedule {
 // `parts` of the batch; with chunk < steps a wavefront over the layers, `chunk` steps a wave.
 RecurrentSchedule make_recurrent_schedule(int64_t layers, int64_t steps, int64_t batch, int64_t parts, int64_t chunk);
 
-// What was fastest where it was measured (bench/recurrent_bench.cpp): by batch while each core gets rows enough, and
-// cores left over go to other layers.
+// What was fastest where it was measured (`trireme bench ops --op lstm`): by batch while each core gets rows enough,
+// and cores left over go to other layers.
 RecurrentSchedule choose_recurrent_schedule(int64_t layers, int64_t steps, int64_t batch, int64_t threads);
 
 }  // namespace trireme::ops
