@@ -25,6 +25,7 @@ check_command() { # FILE:LINE WORD...   as it stands behind the program's name
   esac
   sub=("${words[0]}")
   if [[ ${words[0]} == bench && ${words[1]-} != -* && -n ${words[1]-} ]]; then sub+=("${words[1]}"); fi
+  if [[ ${words[0]} == tune && " ${words[*]} " == *' --ops '* ]]; then sub+=(--ops); fi # a command of its own
   help_of "${sub[@]}"
   if [[ ${sub[0]} == bench && -z $help ]]; then help_of bench && sub=(bench); fi
   if [[ -z $help ]]; then complain "$at" "there is no 'trireme ${sub[*]}'" && return; fi
