@@ -6,7 +6,7 @@
 #include "trireme/models/model.h"
 
 namespace trireme::models {
-namespace zoo_ops_test {
+namespace zoo_ops_command_test {
 
 // Elements of the weights that layers multiply with: matrices and filters, but those that are looked up alone.
 int64_t weights_of(Model& model) {
@@ -48,5 +48,5 @@ TEST(ZooOps, HaveTheWeightsOfTheModel) {
   }
 }
 
-}  // namespace zoo_ops_test
+}  // namespace zoo_ops_command_test
 }  // namespace trireme::models
